@@ -28,7 +28,7 @@ Point point_of(const Passage& a, const Passage& b) {
   return p;
 }
 
-// Returns the same point, for the other host against the first.
+// Returns the same point with the two hosts swapped.
 Point turned(const Point& p) {
   Point other;
   other.ends = p.ends;
@@ -41,16 +41,16 @@ Point turned(const Point& p) {
   return other;
 }
 
-// As std::llround() rounds, without a call.
+// std::llround() inline.
 std::int64_t rounded(double x) {
-  constexpr double kExact = 4503599627370496;  // from here on a double has no fraction
+  constexpr double kExact = 4503599627370496;  // larger doubles have no fraction
   if (!(std::abs(x) < kExact)) return std::llround(x);
   const auto whole = static_cast<std::int64_t>(x);
   const double rest = x - static_cast<double>(whole);
   return whole + (rest >= 0.5 ? 1 : 0) - (rest <= -0.5 ? 1 : 0);
 }
 
-// For a normal distribution: the standard deviation over the median distance from the middle.
+// The standard deviation of a normal distribution, divided by its median deviation.
 constexpr double kNormal = 1.4826;
 
 // Reduces the points to a few groups, and each group to its medians.
@@ -73,7 +73,7 @@ std::vector<Sample> medians(std::span<const Sample> points) {
   return found;
 }
 
-// Theil and Sen: takes the median of the slopes between any two points.
+// Theil-Sen: takes the median of the slopes between any two points.
 Line rough_line(std::span<const Sample> points) {
   const std::vector<Sample> few = medians(points);
   std::vector<double> values;
@@ -126,7 +126,7 @@ Line least_squares(std::span<const Sample> points, const Line& rough, double fur
 
 using Samples = std::span<const Sample>;
 
-constexpr std::size_t kFewest = 24;  // samples of a piece: fewer would be fitted to their noise
+constexpr std::size_t kFewest = 24;  // samples of a piece; fewer would fit noise
 constexpr int kDeepest = 12;         // nested splits
 
 // True if the points differ from the line by noise only: no stretch of them lies on one side.
@@ -138,19 +138,19 @@ bool fits(Samples samples, const Line& line, double noise) {
     const std::size_t end = samples.size() * (s + 1) / stretches;
     off.clear();
     for (const Sample& p : samples.subspan(begin, end - begin)) off.push_back(p.y - line.at(p.t));
-    // The deviation of a median, with room for a distribution that is not normal. 20 ns more allow
-    // for the clock's own grain.
+    // The deviation of a median, with a margin for other distributions, and 20 ns for the clock's
+    // resolution.
     const double deviation = 1.25 * noise / std::sqrt(static_cast<double>(end - begin));
     if (std::abs(median(off)) > 6 * deviation + 20) return false;
   }
   return true;
 }
 
-// Returns the standard deviation of one point, from how neighbours differ: steps and bends don't
-// count.
+// Returns the standard deviation of one point, estimated from neighbours, so that steps and bends
+// don't count.
 double noise_of(std::span<const Sample> points) {
   if (points.size() < 3) return 0;
-  // Takes how far each point is from the line between its neighbours.
+  // How far each point is from the line between its neighbours.
   std::vector<double> off;
   for (std::size_t i = 1; i + 1 < points.size(); ++i) {
     const auto& [before, p, after] = std::tie(points[i - 1], points[i], points[i + 1]);
@@ -162,14 +162,14 @@ double noise_of(std::span<const Sample> points) {
   return kNormal * median(off);
 }
 
-// Takes points in the order of their t, at least one. Half of them may be anywhere.
+// Takes at least one point, sorted by t. Up to half of them may be outliers.
 Line fitted_line(std::span<const Sample> points) {
   Line line = rough_line(points);
   std::vector<double> off;
   for (int round = 0; round < 2; ++round) {
     off.clear();
     for (const Sample& p : points) off.push_back(std::abs(p.y - line.at(p.t)));
-    // Few points are all kept: one that is far off may be right.
+    // Few points are all kept: a distant one may be right.
     const double furthest = points.size() < 8 ? kNormal * 1e18 : 4 * kNormal * median(off) + 1;
     line = least_squares(points, line, furthest);
   }
@@ -182,7 +182,7 @@ double misfit(Samples samples, const Line& line) {
   return sum;
 }
 
-// Returns where two lines, one on either side, fit best.
+// Returns where to split so that a line on each side fits best.
 std::size_t best_split(Samples samples) {
   std::size_t begin = kFewest;
   std::size_t end = samples.size() - kFewest;
@@ -231,8 +231,7 @@ std::vector<Sample> samples_of(const std::vector<Point>& points) {
   return samples;
 }
 
-// Takes points in any order, at least one of which has `ends`. The lines keep the hard bounds if
-// any line does.
+// Takes points in any order, at least one with `ends`. The lines keep the hard bounds if possible.
 Course course_of(std::vector<Point> points) {
   std::ranges::sort(points, {}, &Point::t);
   const std::vector<Sample> samples = samples_of(points);
@@ -254,8 +253,8 @@ Course course_of(std::vector<Point> points) {
     const double first_t = samples[lines[i].first].t;
     const double last_t = samples[last ? samples.size() - 1 : lines[i + 1].first - 1].t;
     const auto within = [&](double t) { return t >= piece.begin && t < until; };
-    // By how much the line may be moved up and down. A bound applies to the piece that it lies in;
-    // one that contradicts those before it is left aside.
+    // How far the line may move up and down. A bound applies to the piece that it is in; one that
+    // contradicts earlier bounds is ignored.
     double least = -kUnbounded;
     double most = kUnbounded;
     for (const Point& p : points) {
@@ -290,8 +289,8 @@ void add(std::vector<Passage>& collective, std::size_t host, bool awaited, std::
 
 void ClockFit::add(std::span<const Passage> collective) {
   if (collective.empty()) return;
-  // Pairs all with one hub, so that there are no more pairs than hosts. The hub waits and is waited
-  // for, if any host does both.
+  // Pairs all hosts with one hub, so that pairs are fewer than hosts. The hub both waits and is
+  // awaited, if any host does.
   const auto hub = std::ranges::max_element(collective, {}, [](const Passage& p) {
     return std::pair(p.waits && p.awaited, -static_cast<std::int64_t>(p.host));
   });
@@ -328,14 +327,15 @@ Clocks ClockFit::clocks() const {
     const auto samples = samples_of(edge.points);
     if (samples.empty()) continue;
     const double n = static_cast<double>(samples.size());
-    // The noise of few points is not known, so such pairs come last.
+    // The noise of few points is unknown, so such pairs come last.
     const double noise = n < 8 ? 1e9 : noise_of(samples) + 1;
     const auto [a, b] = pair;
     links[a].push_back({noise / std::sqrt(n), a, b, &edge});
     links[b].push_back({noise / std::sqrt(n), b, a, &edge});
   }
 
-  // From the first host of each group on, takes the best link to one that is not placed yet.
+  // Starting with the first host of each group, takes the best link to a host that is not placed
+  // yet.
   std::vector<HostClock> clocks(hosts_);
   std::vector<bool> placed(hosts_);
   for (std::size_t first = 0; first < hosts_; ++first) {
@@ -358,7 +358,7 @@ Clocks ClockFit::clocks() const {
       c.behind = link.from;
       c.course = course_of(std::move(points));
       double likely = 0;
-      double at_most = 0;  // those of the worst pieces
+      double at_most = 0;  // of the worst pieces
       for (const Piece& p : c.course.pieces) {
         likely = std::max(likely, p.likely);
         at_most = std::max(at_most, p.at_most);
@@ -385,17 +385,17 @@ double Clocks::at_most(std::size_t a, std::size_t b) const {
 }
 
 std::int64_t Clocks::violation(std::span<const Passage> collective) const {
-  struct Came {
+  struct Arrived {
     std::int64_t at = std::numeric_limits<std::int64_t>::min();
     std::size_t host = 0;
   };
   if (collective.empty()) return 0;
   const std::size_t first = collective[0].host;
-  Came last;
-  Came before;  // of another host
+  Arrived last;
+  Arrived before;  // of another host
   for (const Passage& p : collective) {
     if (!p.awaited || !comparable(p.host, first)) continue;
-    const Came came{aligned(p.host, p.last_start), p.host};
+    const Arrived came{aligned(p.host, p.last_start), p.host};
     if (came.at > last.at) {
       before = std::exchange(last, came);
     } else if (came.at > before.at) {
@@ -404,8 +404,8 @@ std::int64_t Clocks::violation(std::span<const Passage> collective) const {
   }
   std::int64_t worst = 0;
   for (const Passage& p : collective) {
-    const Came& other = last.host == p.host ? before : last;
-    if (!p.waits || !comparable(p.host, first) || other.at == Came{}.at) continue;
+    const Arrived& other = last.host == p.host ? before : last;
+    if (!p.waits || !comparable(p.host, first) || other.at == Arrived{}.at) continue;
     worst = std::max(worst, other.at - aligned(p.host, p.first_end));
   }
   return worst;
@@ -425,7 +425,7 @@ double median(std::span<double> values) {
 }
 
 const Piece& Course::piece_at(double t) const {
-  if (pieces.size() == 1) return pieces.front();  // as nearly always
+  if (pieces.size() == 1) return pieces.front();  // almost always
   const auto next = std::ranges::upper_bound(pieces, t, {}, &Piece::begin);
   return next == pieces.begin() ? pieces.front() : *std::prev(next);
 }

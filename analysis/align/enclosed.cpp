@@ -18,7 +18,7 @@ std::int64_t size_of(std::int64_t ns) {
   return ns < 0 ? -ns : ns;
 }
 
-// Returns the shift for `pairs` entries, from these on; nullopt if there is none.
+// Returns the shift for `pairs` entries from these on; nullopt if there is none.
 std::optional<Shift> of_pairs(const Stay* inner, const Stay* outer, std::size_t pairs) {
   Shift shift{pairs, 0, -kFarthest, kFarthest};
   for (std::size_t i = 0; i < pairs; ++i) {
@@ -31,7 +31,7 @@ std::optional<Shift> of_pairs(const Stay* inner, const Stay* outer, std::size_t 
   return shift;
 }
 
-// Returns the shifts with which `outer` overlaps a stretch, in all ways.
+// Returns all shifts with which `outer` overlaps a stretch.
 void meet(const std::vector<Stay>& inner, const std::vector<Stay>& outer, bool whole,
           std::vector<Shift>& met) {
   const auto n = static_cast<std::ptrdiff_t>(inner.size());
@@ -49,8 +49,7 @@ void meet(const std::vector<Stay>& inner, const std::vector<Stay>& outer, bool w
   }
 }
 
-// Returns how far from 0 the nearest shift is with which `outer` overlaps no stretch: between two
-// of them, or beyond them.
+// Returns the smallest distance from 0 of a shift with which `outer` overlaps no stretch.
 std::int64_t nearest_miss(const std::vector<std::vector<Stay>>& inner,
                           const std::vector<Stay>& outer) {
   const auto end_of = [](const std::vector<Stay>& all) {
@@ -85,7 +84,7 @@ std::optional<Shift> enclosing_shift(const std::vector<std::vector<Stay>>& inner
   std::ranges::stable_sort(met, {}, size);
   const Shift& best = met.front();
   if (best.ns == 0) return best;
-  // One of them must lie in the other as a whole. Otherwise only their ends would meet.
+  // One must contain the whole other one; else only their ends would overlap.
   if (best.pairs < std::min(longest, outer.size())) return std::nullopt;
   const std::int64_t next = std::min(met.size() > 1 ? size(met[1]) : kFarthest,
                                      whole ? kFarthest : nearest_miss(inner, outer));

@@ -13,8 +13,7 @@
 namespace tprof::budget {
 namespace {
 
-// The bytes of that of the expected numbers of calls which comes nearest: a call more of the one
-// may have as many calls as the other.
+// Returns the bytes for the expected number of calls whose bytes are nearest.
 Range nearest(const Limit& limit, double moved) {
   const auto away = [&](const Range& r) {
     return std::max({r.least - moved, moved - r.most, 0.0});
@@ -24,9 +23,9 @@ Range nearest(const Limit& limit, double moved) {
   return away(least) < away(most) ? least : most;
 }
 
-// The calls of a kind that a group made.
+// A group's calls of one kind.
 struct Calls {
-  Bucket bucket;  // that they are compared with
+  Bucket bucket;  // whose limit they are compared with
   const Key& key;
   const Moved& moved;
   bool small;
@@ -54,7 +53,7 @@ Row row_of(const std::vector<Calls>& all, const Limit& limit) {
   return row;
 }
 
-// Small calls that a budget has room for. Absent: any number.
+// Returns how many small calls a budget allows. Absent: any number.
 std::optional<SmallLimit> most_small(const Budget& budget, Bucket bucket) {
   if (!budget.small) return std::nullopt;
   const auto most = budget.small->find(bucket);
@@ -69,14 +68,14 @@ Row compared(const std::vector<Calls>& all, const Limit& limit, const Budget& bu
     const bool gathers = limit.bucket == Bucket::ALLGATHER;
     dtype = gathers ? budget.model->dtype : budget.model->reduce_dtype;
   }
-  // Calls in the model's type may be all that was expected: then the rest is beside them.
+  // If the calls in the model's type are all that was expected, the others are extra.
   Limit of_dtype = limit;
   of_dtype.dtype = dtype;
   if (Row alone = row_of(all, of_dtype); alone.within) return alone;
   if (limit.each.most != 0) {
     row.bytes = nearest(limit, row.moved.bytes);
   } else if (!is_copy(limit.bucket)) {
-    // A budget of a run has its own small calls, by bucket; gradients are of one type.
+    // A budget of a run has its own small calls by bucket. Gradients have one type.
     std::vector<std::string> dtypes = row.dtypes;
     if (dtypes.empty()) dtypes.push_back(dtype);
     for (const Calls& c : all) {
@@ -92,7 +91,7 @@ Row compared(const std::vector<Calls>& all, const Limit& limit, const Budget& bu
 
 void compare_group(const Group& group, bool of_ledger, const Budget& budget, Compared& to) {
   const Model model = budget.model.value_or(Model{});
-  // DeepSpeed reduces to the owner of a part (ncclReduce) or to all ranks, by a setting.
+  // DeepSpeed reduces to a part's owner (ncclReduce) or to all ranks, depending on a setting.
   const bool either =
       std::ranges::find_first_of(model.ways, std::initializer_list{Way::zero1, Way::zero2}) !=
       model.ways.end();
@@ -119,7 +118,7 @@ void compare_group(const Group& group, bool of_ledger, const Budget& budget, Com
   for (auto& [bucket, row] : others) {
     row.limit.bucket = bucket;
     row.has_limit = false;
-    // Frameworks send parameters from one rank to the others when they start.
+    // Frameworks broadcast parameters when they start.
     const bool setup = of_ledger && bucket == Bucket::BROADCAST;
     row.within = !budget.others_fail || is_copy(bucket) || setup;
     if (!row.within) row.limit.calls = row.bytes = {0, 0};
@@ -129,7 +128,7 @@ void compare_group(const Group& group, bool of_ledger, const Budget& budget, Com
     const bool in_row = std::ranges::any_of(
         rows, [&b = bucket](const Row& row) { return row.with_small && row.limit.bucket == b; });
     Small& of = to.small.emplace_back(Small{group.ranks, bucket, moved});
-    // Those of a ledger have setup in them.
+    // A ledger's calls include setup.
     const auto most = most_small(budget, bucket);
     if (most && !in_row && !of_ledger && bucket <= Bucket::OTHER_COLL) of.most = most->calls;
     if (budget.others_fail && !is_copy(bucket)) to.within = to.within && of.within();
@@ -144,34 +143,36 @@ void compare_group(const Group& group, bool of_ledger, const Budget& budget, Com
   }
 }
 
-// Tells of small calls that may be a part of a row.
+// Notes small calls that may belong to a row.
 void say_with_small(Compared& c, const Budget& budget) {
   std::set<std::string> said;
   for (const Row& row : c.rows) {
     const std::string bucket(bucket_name(row.limit.bucket));
     const double n = row.small.calls;
     if (row.with_small && !budget.model) {
-      said.insert(bucket +
-                  ": what differs is taken for calls that are small here or in the budget's run");
+      said.insert(
+          bucket +
+          ": the difference is assumed to be calls that are small here or in the budget's run");
       continue;
     }
-    // Those of an element each are norms and losses.
+    // Calls of one element are norms and losses.
     const bool may_be = row.with_small || row.small.bytes >= 64 * n;
     if (n == 0 || !may_be || row.moved.bytes >= row.bytes.least) continue;
     const std::string calls =
         fmt::format("{} of {}", calls_text(n, "small call"), bytes_text(row.small.bytes));
-    said.insert(row.with_small
-                    ? fmt::format("{}: what is missing is taken for gradients of small parameters, "
-                                  "among {}",
-                                  bucket, calls)
-                    : fmt::format("{}: {} may be gradients of small parameters too, and {} less "
-                                  "than what is missing",
-                                  bucket, calls, n == 1 ? "is" : "are"));
+    said.insert(
+        row.with_small
+            ? fmt::format(
+                  "{}: the missing part is assumed to be gradients of small parameters, among {}",
+                  bucket, calls)
+            : fmt::format("{}: {} may also be gradients of small parameters, but {} less than the "
+                          "missing part",
+                          bucket, calls, n == 1 ? "is" : "are"));
   }
   c.notes.insert(c.notes.end(), said.begin(), said.end());
 }
 
-// Tells of more small calls than the budget has, by bucket: the ranks that make most of them.
+// Reports more small calls than the budget has, by bucket, with the ranks that make most of them.
 void say_small(Compared& c) {
   std::map<Bucket, const Small*> most;
   for (const Small& small : c.small) {
@@ -181,7 +182,7 @@ void say_small(Compared& c) {
   }
   for (const auto& [bucket, small] : most) {
     (is_copy(bucket) ? c.notes : c.sentences)
-        .push_back(fmt::format("{}: {} a step (each of less than {}), where the budget has {}",
+        .push_back(fmt::format("{}: {} per step (of less than {} each), but the budget has {}",
                                bucket_name(bucket), calls_text(small->moved.calls, "small call"),
                                bucket == Bucket::ALLREDUCE ? "16 KiB" : "64 B",
                                *small->most == 0 ? "none" : fmt::format("{:.6g}", *small->most)));
@@ -190,7 +191,7 @@ void say_small(Compared& c) {
 
 using Steps = std::vector<std::int64_t>;
 
-// Sizes of an evaluation's gathers vary a little, also across the bound of a class.
+// Sizes of an evaluation's gathers vary a little, and may cross the border of a class.
 bool has_size(const KnownKind& known, std::int64_t bytes_class) {
   const auto from = known.classes.lower_bound(bytes_class - 1);
   return from != known.classes.end() && *from <= bytes_class + 1;
@@ -215,7 +216,7 @@ std::string more_text(const Key& kind, const std::map<Moved, Steps>& all) {
                      bytes_text(std::max(most.bytes, 0.0)), most.calls == 1 ? "" : " together");
 }
 
-// Absent: no step is usual, or its calls are not known by steps.
+// Absent: no step is usual, or calls are not known by step.
 std::optional<KnownKinds> known_kinds(const Measured& measured) {
   if (!measured.usual) return std::nullopt;
   KnownKinds known;
@@ -240,16 +241,16 @@ std::optional<KnownKinds> known_kinds(const Measured& measured) {
   return known;
 }
 
-// Setup is not looked at. `any_size`: sizes are not compared, as those of other jobs' ranks differ.
+// Ignores setup. `any_size`: sizes are not compared, as they differ in other jobs.
 void compare_other_steps(const Measured& measured, const Budget& budget, bool any_size,
                          Compared& to) {
   constexpr std::size_t kMostTold = 4;
   const std::optional<KnownKinds>& known = budget.kinds;
-  // By kind, and what is known of it in the budget's run.
+  // By kind, and by its OtherSteps::in_run.
   std::map<std::pair<Key, std::string>, std::map<Moved, Steps>> all;
   std::set<std::int64_t> unlike;
   for (const auto& [step, figures] : measured.other_steps) {
-    std::map<std::pair<Key, bool>, Moved> more;  // of sizes that no step of the run has, or others
+    std::map<std::pair<Key, bool>, Moved> more;  // true: sizes that no step of the budget's run has
     for (const auto& [key, moved] : figures) {
       if (!tells_steps_apart(key)) continue;
       const bool is_new = known && moved.calls > 0 && !is_known(*known, key, any_size);
@@ -273,9 +274,9 @@ void compare_other_steps(const Measured& measured, const Budget& budget, bool an
     const std::string text = more_text(kind, by_moved);
     if (budget.others_fail && in_run == "never") {
       to.within = false;
-      to.sentences.push_back(fmt::format("{}, {} that the budget is of", text,
+      to.sentences.push_back(fmt::format("{}, {} that the budget is from", text,
                                          known->contains(kind)
-                                             ? "a size that it has in no step of the run"
+                                             ? "a size that is in no step of the run"
                                              : "which is in no step of the run"));
     }
     if (in_run != "yes" && told++ < kMostTold) {
@@ -285,7 +286,7 @@ void compare_other_steps(const Measured& measured, const Budget& budget, bool an
       to.other_steps.push_back({steps, kind, moved, in_run});
     }
   }
-  if (told > kMostTold) to.unlike_text += "; others have something else";
+  if (told > kMostTold) to.unlike_text += "; others have other calls";
 }
 
 }  // namespace
@@ -319,7 +320,7 @@ Budget of_run(const Measured& measured, double tolerance) {
   const std::vector<Group>& groups = measured.groups;
   struct Limited {
     std::vector<Moved> groups;
-    double usual = 0;  // calls of a group, the most
+    double usual = 0;  // the most calls of a group
   };
   std::map<Key, Limited> all;
   std::map<Bucket, SmallLimit> small;
@@ -359,7 +360,7 @@ Budget of_run(const Measured& measured, double tolerance) {
     };
     Limit limit{kind.bucket, kind.name, kind.dtype, range(&Moved::calls, 0),
                 range(&Moved::bytes, tolerance)};
-    // Copies are not the same in each step, as batches, evaluations and checkpoints make them.
+    // Copies differ between steps, due to batches, evaluations and checkpoints.
     if (is_copy(kind.bucket)) {
       limit.calls = {};
       limit.bytes.least = 0;
@@ -381,15 +382,15 @@ Compared compare(const Measured& measured, const Budget& budget) {
   if (measured.groups.size() > 1) {
     Members others;
     for (std::size_t g = 1; g < measured.groups.size(); ++g) others.add(measured.groups[g].ranks);
-    c.notes.push_back(fmt::format("{} moved something else than {}", others.names(),
+    c.notes.push_back(fmt::format("{} moved other amounts than {}", others.names(),
                                   measured.groups[0].ranks.names()));
   }
   if (other_job) {
-    c.notes.push_back(fmt::format(
-        "the budget is of a job of {} ranks and this one has {}: what a rank moves in a step may "
-        "differ for that alone",
-        text::thousands(static_cast<std::uint64_t>(budget.nranks)),
-        text::thousands(static_cast<std::uint64_t>(measured.nranks))));
+    c.notes.push_back(
+        fmt::format("the budget is for {} ranks and this job has {}: that alone may change what a "
+                    "rank moves in a step",
+                    text::thousands(static_cast<std::uint64_t>(budget.nranks)),
+                    text::thousands(static_cast<std::uint64_t>(measured.nranks))));
   }
   return c;
 }

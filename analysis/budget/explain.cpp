@@ -22,15 +22,16 @@ struct Whole {
   Range bytes{0, 0};
   std::string either;  // "9 with 7.00 MiB or 10 with 8.00 MiB"; empty: any calls with any bytes
   Moved moved;
-  std::set<std::string> dtypes;    // that were moved
-  std::set<std::string> budgeted;  // that there are limits for
-  // On the same ranks, elements: in ALLREDUCE, and of gradients, in RESHARDING if there is any.
+  std::set<std::string> dtypes;    // that occurred
+  std::set<std::string> budgeted;  // that have limits
+  // Elements on the same ranks: in ALLREDUCE; of gradients, which are in RESHARDING if that has
+  // any.
   double all_reduced = 0;
   double gradients = 0;
-  Moved small;  // calls that may be a part of it
+  Moved small;  // small calls that may belong here
 };
 
-// Returns how many times as much it is, if that is a number of 2 to 64.
+// Returns the factor between the two, if it is an integer from 2 to 64.
 std::optional<double> times(double more, const Range& of) {
   const double k = of.least > 0 ? std::floor(more / of.least) : 0;
   return k >= 2 && k <= 64 ? std::optional(k) : std::nullopt;
@@ -40,7 +41,7 @@ std::string as_count(double n) {
   return fmt::format("{:.6g}", n);
 }
 
-// How far it is from what was expected: "3", or "3 to 4" where that is a range with both ends.
+// The difference from what was expected: "3", or "3 to 4" for a range with both ends.
 std::string off_by(double moved, const Range& expected, std::string (*show)(double)) {
   const bool more = moved > expected.most;
   const std::string least = show(more ? moved - expected.most : expected.least - moved);
@@ -60,7 +61,7 @@ std::string either_of(const Limit& limit) {
 
 std::string more_or_less(const Whole& w) {
   if (!w.either.empty()) {
-    return fmt::format("{} with {} a step, where {} were expected", calls_text(w.moved.calls),
+    return fmt::format("{} with {} per step, but {} were expected", calls_text(w.moved.calls),
                        bytes_text(w.moved.bytes), w.either);
   }
   if (!w.bytes.holds(w.moved.bytes)) {
@@ -74,7 +75,7 @@ std::string more_or_less(const Whole& w) {
 
 std::string wide(Bucket bucket, const std::string& is, const std::string& expected) {
   const double ratio = size_of(is) / size_of(expected);
-  return fmt::format("{} moves {} where {} was expected: {:g} times the bytes", bucket_name(bucket),
+  return fmt::format("{} moves {}, but {} was expected: {:g} times the bytes", bucket_name(bucket),
                      text::printable(is), text::printable(expected), ratio);
 }
 
@@ -86,7 +87,7 @@ bool is_gradients(Bucket bucket) {
   return bucket == Bucket::RESHARDING || bucket == Bucket::ALLREDUCE;
 }
 
-// Said behind a type that nobody asked for, with the option that says what was moved.
+// A remark about a default type, with the option for the type that was moved.
 std::string by_default(const Model& model, Bucket bucket, const std::string& is) {
   const bool gradients = is_gradients(bucket);
   if (model.dtype_given || (gradients && model.reduce_given)) return "";
@@ -109,8 +110,7 @@ std::optional<Limit> limit_of(const Model& model, Bucket bucket) {
   return std::nullopt;
 }
 
-// A mistake that people make, as a change to the model. `apply` returns false if there is nothing
-// to change.
+// A common mistake, as a change to the model. `apply` returns false if there is nothing to change.
 struct Mistake {
   bool (*apply)(Model& m, const Whole& w);
   std::string (*say)(const Model& is, const Model& expected, Bucket bucket);
@@ -167,8 +167,8 @@ constexpr Mistake kMistakes[] = {
      },
      [](const Model& is, const Model&, Bucket) {
        return fmt::format(
-           "parameters are gathered for {:g} micro-batches in a step, where one was "
-           "expected (--micro-batches)",
+           "parameters are gathered for {:g} micro-batches in a step, but one was expected "
+           "(--micro-batches)",
            is.micro_batches);
      }},
     {[](Model& m, const Whole& w) {
@@ -179,29 +179,29 @@ constexpr Mistake kMistakes[] = {
        return true;
      },
      [](const Model&, const Model&, Bucket) -> std::string {
-       return "gradients are reduced whole on every rank (ALLREDUCE), where each rank should get "
-              "its shard (RESHARDING): NO_SHARD, DDP, or reduce_scatter: false";
+       return "every rank reduces whole gradients (ALLREDUCE), but should only get its shard "
+              "(RESHARDING): NO_SHARD, DDP, or reduce_scatter: false";
      }},
     {[](Model& m, const Whole& w) {
        const double params = w.gradients / reductions(m);
        if (params == m.params || params <= m.params / 2 || params >= m.params * 2) return false;
-       m.root_more = std::max(0.0, params - m.params);  // it may be padding of the root
+       m.root_more = std::max(0.0, params - m.params);  // may be padding of the root
        m.params = params;
        return true;
      },
      [](const Model& is, const Model& e, Bucket) {
        return fmt::format(
-           "gradients of {} elements are reduced, where --params says {}: there are others, or "
-           "frozen ones{}",
+           "gradients of {} elements are reduced, but --params says {}: there are other or frozen "
+           "parameters{}",
            elements(is.params), elements(e.params),
            is_any(e, {Way::fsdp, Way::hsdp})
                ? ", or FSDP2's shards are padded by rows (--tolerance)"
                : "");
      }},
-    // Behind the one before, which is for less than twice as much: together they would make any
-    // number.
+    // Comes after the previous one, which explains less than twice as much: together they would
+    // explain any number.
     {[](Model& m, const Whole& w) {
-       // With another type there are more bytes anyway: the mistake before tells of it.
+       // Another type explains more bytes already: that is an earlier mistake.
        const bool other_type =
            w.dtypes.size() == 1 && size_of(*w.dtypes.begin()) != size_of(m.reduce_dtype);
        if (!is_gradients(w.bucket) || other_type) return false;
@@ -213,10 +213,10 @@ constexpr Mistake kMistakes[] = {
      },
      [](const Model& is, const Model& e, Bucket) {
        return fmt::format(
-           "{:g} times as many gradients are reduced in a step as --params {} makes: either "
+           "{:g} times as many gradients are reduced in a step as --params {} implies: either "
            "--params is too small, or there are {:g} micro-batches (--micro-batches){}",
            is.reductions, elements(e.params), is.reductions,
-           // ZeRO-2 has to reduce after each.
+           // ZeRO-2 has to reduce after each micro-batch.
            is_any(e, {Way::zero2})
                ? ""
                : " and each reduces: no_sync(), or set_requires_gradient_sync(False), is missing");
@@ -231,7 +231,8 @@ bool fits(const Whole& w, const Model& model) {
           within_with_small(limit->calls, limit->bytes, w.moved, w.small, {}));
 }
 
-// Returns the smallest set of mistakes that makes exactly what was moved; empty if there is none.
+// Returns the smallest set of mistakes that explains exactly what was moved; empty if there is
+// none.
 std::vector<std::string> mistakes(const Whole& w, const Model& model) {
   constexpr unsigned kAll = 1U << std::size(kMistakes);
   for (int size = 1; size <= 3; ++size) {
@@ -252,7 +253,7 @@ std::vector<std::string> mistakes(const Whole& w, const Model& model) {
   return {};
 }
 
-// Explains by the numbers alone, where no model is known.
+// Explains by the numbers alone, without a model.
 std::vector<std::string> from_ratios(const Whole& w) {
   if (w.dtypes.size() == 1 && w.budgeted.size() == 1 && w.calls.holds(w.moved.calls)) {
     const std::string& is = *w.dtypes.begin();
@@ -283,7 +284,7 @@ std::vector<std::string> from_ratios(const Whole& w) {
   if (k && (w.calls * *k).holds(calls) && (w.bytes * *k).holds(w.moved.bytes)) {
     return {fmt::format(
         "{} makes the same calls {:g} times{}", bucket_name(w.bucket), *k,
-        is_gradients(w.bucket) ? ": in each micro-batch, where no_sync() is missing?" : "")};
+        is_gradients(w.bucket) ? ": in each micro-batch, because no_sync() is missing?" : "")};
   }
   return {};
 }
@@ -293,10 +294,10 @@ std::vector<std::string> what_is(const Whole& w, const Budget& budget) {
   if (!said.empty()) return said;
   const std::string how = fmt::format("{}: {}", bucket_name(w.bucket), more_or_less(w));
   if (w.bucket == Bucket::BROADCAST) {
-    return {how + ", which are broadcasts such as of buffers (DDP's broadcast_buffers)"};
+    return {how + ", such as broadcasts of buffers (DDP's broadcast_buffers)"};
   }
   if (budget.model && is_gradients(w.bucket) && w.gradients != 0) {
-    return {fmt::format("{}: gradients of {} elements are reduced, where --params says {}", how,
+    return {fmt::format("{}: gradients of {} elements are reduced, but --params says {}", how,
                         elements(w.gradients), elements(budget.model->params))};
   }
   return {how + ", and no known mistake explains it"};

@@ -20,7 +20,7 @@ namespace {
 
 using report::Json;
 
-// A value of the file, and where it stands.
+// A value of the file with its position.
 struct Part {
   const Json& json;
   std::string where;
@@ -28,7 +28,7 @@ struct Part {
   void check(bool as_expected, const std::string& expected) const {
     if (!as_expected) throw std::invalid_argument(where + ": expected " + expected);
   }
-  // A misspelt key must not be a limit that is never looked at.
+  // A misspelt key must not be ignored.
   void has_only(const std::set<std::string>& known) const {
     check(json.is_object(), "an object");
     for (const auto& [key, value] : json.items()) {
@@ -94,7 +94,7 @@ std::map<Bucket, SmallLimit> small_of(const Part& rows) {
   return small;
 }
 
-// Sizes are in bytes, each the least of Key's class.
+// Sizes are in bytes: the smallest of Key's class.
 KnownKinds kinds_of(const Part& rows) {
   KnownKinds kinds;
   for (const Part& row : rows.rows()) {
@@ -153,7 +153,7 @@ Budget read_file(const std::filesystem::path& file) {
     return budget_of({Json::parse(in), "budget"});
   } catch (const Json::parse_error& e) {
     throw read::BadInput(file, e.byte,
-                         "expected a budget as tprof budget --write makes it: no JSON");
+                         "expected a budget of tprof budget --write, but this is no JSON");
   } catch (const std::exception& e) {
     throw read::BadInput(file, e.what());
   }

@@ -25,16 +25,16 @@ using read::Process;
 
 constexpr std::size_t kMostNames = 4;
 constexpr std::size_t kMostSetup = 3;
-constexpr std::size_t kLongestList = 60;    // characters of numbers of steps
-constexpr std::int64_t kCopyOfAnySize = 6;  // from 64 bytes on: a copy that is not small
-constexpr std::size_t kMostKeys = 4096;     // of a damaged file
+constexpr std::size_t kLongestList = 60;    // characters of step numbers
+constexpr std::int64_t kCopyOfAnySize = 6;  // a copy from 64 bytes on
+constexpr std::size_t kMostKeys = 4096;     // a limit for damaged files
 constexpr std::size_t kMostSteps = std::size_t{1} << 20;
 constexpr std::size_t kMostValues = std::size_t{1} << 22;
 
 // The calls of each of a rank's steps.
 struct RankSteps {
   void add(std::size_t step, Key key, const Moved& more) {
-    if (step >= std::min(steps, kMostSteps)) return;  // the rest, which is no whole step
+    if (step >= std::min(steps, kMostSteps)) return;  // an incomplete step
     if (is_copy(key.bucket) && !is_small(key.bucket, key.bytes_class, {})) {
       key.bytes_class = kCopyOfAnySize;  // batches differ
     }
@@ -49,15 +49,15 @@ struct RankSteps {
   }
 
   std::size_t steps = 0;
-  std::map<Key, std::vector<Moved>> calls{};  // of each step, up to the last that makes some
-  std::size_t values = 0;                     // in all of these, which bounds them
+  std::map<Key, std::vector<Moved>> calls{};  // by step, up to the last that makes any
+  std::size_t values = 0;                     // the total, which is bounded
 };
 
 Moved at(const std::vector<Moved>& calls, std::size_t step) {
   return step < calls.size() ? calls[step] : Moved{};
 }
 
-// A number for each step, which equal ones have in common.
+// Returns a number for each step; equal steps have equal numbers.
 std::vector<std::uint64_t> numbers_of(const RankSteps& rank) {
   std::vector<std::uint64_t> all(std::min(rank.steps, kMostSteps));
   for (const auto& [key, calls] : rank.calls) {
@@ -82,8 +82,8 @@ std::optional<std::uint64_t> usual_step(const std::vector<std::uint64_t>& steps)
   return std::nullopt;
 }
 
-// Returns how many steps at the beginning are setup. The last of them is among the first three, and
-// no later step makes the same calls. Where there is no usual step, the others count.
+// Returns how many of the first steps are setup: at most three, and no later step makes the same
+// calls as the last of them. Without a usual step, the others count.
 std::size_t setup_steps(const std::vector<std::uint64_t>& steps) {
   const std::size_t first = std::min(kMostSetup + 1, steps.size());
   const auto later = steps.begin() + static_cast<std::ptrdiff_t>(first) - (first == 0 ? 0 : 1);
@@ -97,17 +97,17 @@ std::size_t setup_steps(const std::vector<std::uint64_t>& steps) {
 
 struct Usual {
   Figures figures{};
-  // Copies and small calls: what two of three steps have at most, where `figures` has what one of
-  // two has. A batch or a log that comes in every other step is then in a budget of it.
+  // Copies and small calls by the two-thirds quantile of steps, where `figures` has the median. A
+  // budget then includes a batch or a log of every other step.
   Figures often{};
-  std::size_t steps = 0;  // that these are of
+  std::size_t steps = 0;  // in these figures
   std::size_t left_out = 0;
-  bool usual = false;     // these are those that differ from most; else the first
-  std::size_t setup = 0;  // so many of the first steps are that
-  // NCCL's calls of the steps that differ, against the usual step, by the place of the step: by all
-  // but the ranks of their communicators.
+  bool usual = false;     // left out are unusual steps; else the first ones
+  std::size_t setup = 0;  // how many of the first steps are setup
+  // NCCL calls of unusual steps relative to the usual step, by step index. Communicators are not
+  // distinguished by their ranks.
   std::map<std::size_t, Figures> others{};
-  std::set<Bucket> seldom{};  // of copies that less than a third of the steps make: in no figure
+  std::set<Bucket> seldom{};  // copies in less than a third of the steps: in no figure
 };
 
 Usual usual_of(const RankSteps& rank) {
@@ -125,7 +125,7 @@ Usual usual_of(const RankSteps& rank) {
     std::vector<Moved> steps;
     Moved sum;
     for (const std::size_t i : counted) sum += steps.emplace_back(at(calls, i));
-    const bool alike = tells_steps_apart(key);  // in all of these, where a step is usual
+    const bool alike = tells_steps_apart(key);  // in all of these, if a step is usual
     Moved usual = alike && u.usual ? steps[0] : sum / static_cast<double>(u.steps);
     if (!alike) {
       std::ranges::sort(steps, {}, [](const Moved& m) { return std::pair(m.bytes, m.calls); });
@@ -153,18 +153,18 @@ Key key_of(Key op) {
   return op;
 }
 
-// Where steps are made of several, what follows the last one may be missing of it: all-gathers of
-// an optimizer.
+// If a step has several found ones, the last step may lack what follows it, such as an optimizer's
+// all-gathers.
 std::size_t whole_steps(std::size_t found, std::size_t in_step) {
   const std::size_t steps = found / in_step;
   return in_step > 1 && found % in_step == 0 && steps > 1 ? steps - 1 : steps;
 }
 
-// Calls take(rank, what it makes in its steps), which are made of so many of the found ones.
+// Calls take(rank, its calls in steps of `in_step` found ones).
 template <typename Take>
 void each_rank(const run::Lines& lines, const steps::Found& found, std::size_t in_step, bool copies,
                const Take& take) {
-  for (const auto& [rank, of_rank] : found.lines) {  // if the ranks' writers counted
+  for (const auto& [rank, of_rank] : found.lines) {  // counted by the ranks' writers
     RankSteps steps{whole_steps(of_rank.size(), in_step)};
     for (std::size_t i = 0; i < of_rank.size(); ++i) {
       for (const read::Row& row : of_rank[i].rows) {
@@ -199,14 +199,14 @@ void each_rank(const run::Lines& lines, const steps::Found& found, std::size_t i
              });
 }
 
-// Those that a step makes more than the usual one.
+// Returns the calls beyond those of the usual step.
 double more_calls(const Figures& figures) {
   double calls = 0;
   for (const auto& [key, moved] : figures) calls += std::max(0.0, moved.calls);
   return calls;
 }
 
-// Ranks by what they moved, and the most that they moved often.
+// Ranks by what they moved, with the maximum of Usual::often.
 using Alike = std::map<Figures, std::pair<check::Processes, Figures>>;
 
 void add(Alike& to, const Process& rank, const Figures& figures, const Figures& often) {
@@ -224,15 +224,15 @@ std::vector<Group> groups_of(const Alike& alike) {
   return all;
 }
 
-// Tells of the steps that are left out. `others`: they have other collectives than most.
+// Notes the steps that are left out. `others`: they have unusual collectives.
 void say_left_out(Measured& m, bool others) {
   if (m.left_out == 0) return;
   const std::string steps = m.left_out == 1 ? "step" : text::thousands(m.left_out) + " steps";
   m.notes.push_back(
-      others ? fmt::format("the figures leave out {}{}, with other collectives than most (setup, "
-                           "evaluation, checkpoint?): tprof summary --by step tells which",
+      others ? fmt::format("the figures leave out {}{} with unusual collectives (setup, "
+                           "evaluation, checkpoint?): tprof summary --by step lists them",
                            m.left_out == 1 ? "1 " : "", steps)
-             : fmt::format("the figures leave out the first {}, with collectives that no later one "
+             : fmt::format("the figures leave out the first {} with collectives that no later step "
                            "makes (setup)",
                            steps));
 }
@@ -241,7 +241,7 @@ Measured of_ledgers(const job::Job& job, std::uint64_t steps, bool copies) {
   Measured m{.steps = steps};
   Alike alike;
   for (const Process* p : job.processes) {
-    if (p->comms.empty()) continue;  // a child, or it made no collective
+    if (p->comms.empty()) continue;  // a child, or without collectives
     Figures figures;
     tables::each_row(*p, [&](const read::Row& row) {
       if (!copies && is_copy(row.bucket)) return;
@@ -253,13 +253,13 @@ Measured of_ledgers(const job::Job& job, std::uint64_t steps, bool copies) {
   m.groups = groups_of(alike);
   if (m.groups.empty()) {
     throw read::BadInput(
-        "no rank has a communicator: no collective was seen of which a budget can be (tprof doctor "
-        "PATH says what goes past)");
+        "no rank has a communicator: a budget needs collectives (tprof doctor PATH says what may "
+        "be missed)");
   }
-  m.notes.push_back(fmt::format(
-      "the figures are those of the whole run divided by {} steps, so setup, evaluations and "
-      "checkpoints are in them",
-      text::thousands(steps)));
+  m.notes.push_back(
+      fmt::format("the figures are those of the whole run divided by {} steps, including setup, "
+                  "evaluations and checkpoints",
+                  text::thousands(steps)));
   return m;
 }
 
@@ -292,19 +292,18 @@ Measured of_steps(const run::Lines& lines, const steps::Found& found, std::size_
   });
   m.groups = groups_of(alike);
   if (m.groups.empty()) {
-    throw read::BadInput(
-        fmt::format("no rank has {} micro-batches, of which a step is made", in_step));
+    throw read::BadInput(fmt::format("no rank has the {} micro-batches of a step", in_step));
   }
   if (in_step > 1) {
     m.notes.push_back(
-        fmt::format("{} of the {} that were found are a step; the last of these, which may not be "
-                    "whole, is left out",
+        fmt::format("a step is {} of the {} that were found; the last step is left out, as it may "
+                    "be incomplete",
                     in_step, found.whole_steps ? "steps" : "steps or micro-batches"));
   }
   say_left_out(m, others_left_out);
   for (const Bucket bucket : seldom) {
     m.notes.push_back(
-        fmt::format("{} is in no figure, as only a few steps have any", bucket_name(bucket)));
+        fmt::format("the figures leave out {}, as only a few steps have any", bucket_name(bucket)));
   }
   return m;
 }
@@ -339,8 +338,8 @@ std::string Members::names() const {
   return (numbers.size() == 1 ? "rank " : "ranks ") + list();
 }
 
-// A step is made of so many of the found ones: where these may be micro-batches, or where the job
-// made fewer.
+// Returns how many of the found steps make a step: more than 1 if they may be micro-batches, or if
+// the job made fewer.
 static std::size_t found_in_step(const steps::Found& found, const Asked& asked) {
   const std::size_t n = found.steps.size();
   if (asked.steps != 0) return n >= asked.steps && n % asked.steps == 0 ? n / asked.steps : 0;
@@ -361,9 +360,9 @@ Measured measure(const run::Lines& lines, const Asked& asked) {
   m.unreadable = lines.unreadable();
   m.nranks = job.world_size.value_or(static_cast<std::int64_t>(job.ranks.size()));
   if (in_step == 0 && known) {
-    m.notes.push_back(fmt::format("{} steps or micro-batches were found, which do not make {}",
-                                  text::thousands(found.steps.size()),
-                                  text::thousands(asked.steps)));
+    m.notes.push_back(
+        fmt::format("{} steps or micro-batches were found, which is no multiple of {}",
+                    text::thousands(found.steps.size()), text::thousands(asked.steps)));
   }
   return m;
 }

@@ -1,4 +1,4 @@
-// The counts that each rank of a job moved in a step.
+// The amounts that each rank of a job moved in a step.
 #pragma once
 
 #include <compare>
@@ -19,10 +19,10 @@
 
 namespace tprof::budget {
 
-// The parts of a call that tell it from others, but the communicator. A kind has fewer of them.
+// Identifies calls by everything except the communicator. A kind has fewer parts.
 using Key = tables::OpKey;
 
-// The counts of one step: means may be broken numbers.
+// The counts of one step; means may be fractions.
 struct Moved {
   double calls = 0;
   double bytes = 0;
@@ -39,15 +39,15 @@ struct Moved {
 };
 using Figures = std::map<Key, Moved>;
 
-// As tables::RankGroups adds calls up.
+// For tables::RankGroups.
 void add(Moved& to, const read::Event& event, const read::DeviceTime*);
 
-// Returns the same function and type, on any communicator and of any size.
+// Returns the key's function and type without communicator and size.
 inline Key kind_of(const Key& key) {
   return {.bucket = key.bucket, .name = key.name, .dtype = key.dtype};
 }
 
-// Adds what passes, by kind.
+// Adds up the keys that pass, by kind.
 template <typename Passes>
 Figures by_kind(const Figures& figures, const Passes& passes) {
   Figures kinds;
@@ -58,13 +58,13 @@ Figures by_kind(const Figures& figures, const Passes& passes) {
   return kinds;
 }
 
-// Norms, losses and barriers come and go, and batches differ.
+// False for norms, losses and barriers, which come and go, and for batches, which differ.
 bool tells_steps_apart(const Key& key);
 
-// "steps 5,10 have", or how many they are.
+// "steps 5,10 have", or the number of steps.
 std::string steps_have(const std::vector<std::int64_t>& steps);
 
-// Those that moved the same.
+// Ranks that moved the same.
 struct Members {
   text::Ranks numbers{};              // of ranks
   std::vector<std::string> others{};  // ascending; of processes without a rank: "pid 17 on node7"
@@ -85,36 +85,36 @@ struct Members {
 struct Group {
   Members ranks;
   Figures figures;
-  Figures often{};  // as Usual has it, the most of these ranks
+  Figures often{};  // as in Usual, the maximum over these ranks
 };
 
 struct Measured {
   enum class From { step_lines, lines, ledger };
   From from = From::ledger;
-  std::size_t steps = 0;              // that the figures are of, on the rank that has most
+  std::size_t steps = 0;              // in the figures, on the rank with most
   std::size_t found = 0;              // steps or micro-batches
-  bool may_be_steps = false;          // these, of which several were taken for one; nothing tells
-  bool may_be_micro_batches = false;  // these, each of which was taken for one; nothing tells
-  std::size_t left_out = 0;           // steps, on the rank that has most of them
-  bool usual = false;                 // the others are alike but for copies; else they may differ
-  std::vector<Group> groups{};        // the largest first
-  // NCCL's calls of steps beside the usual one, against that, as Usual has them: of any rank that
-  // makes most. Setup is apart.
+  bool may_be_steps = false;          // several of them were read as one step, but each may be one
+  bool may_be_micro_batches = false;  // each was read as a step, but may be a micro-batch
+  std::size_t left_out = 0;           // steps, on the rank with most of them
+  bool usual = false;           // the others are the same apart from copies; else they may differ
+  std::vector<Group> groups{};  // the largest first
+  // NCCL calls of unusual steps relative to the usual one, as in Usual, from the rank that makes
+  // most. Setup is separate.
   std::map<std::int64_t, Figures> other_steps{};
   std::map<std::int64_t, Figures> setup{};
   std::int64_t nranks = 0;           // of the job
-  std::vector<std::string> notes{};  // sentences without their full stop
+  std::vector<std::string> notes{};  // sentences without a full stop
   std::vector<read::Skipped> unreadable{};
 };
 
 struct Asked {
-  std::uint64_t steps = 0;  // that the job made; 0: as found
+  std::uint64_t steps = 0;  // made by the job; 0: as found
   std::uint64_t micro_batches = 1;
-  bool each_is_step = false;  // each of those that are found: somebody said so
-  bool copies = true;         // else NCCL's calls only
+  bool each_is_step = false;  // the user says that each found one is a step
+  bool copies = true;         // else NCCL calls only
 };
 
-// Throws BadInput if no steps are known, or no rank made one. There is a group at least.
+// Throws BadInput if no steps are known, or no rank made one. Returns at least one group.
 Measured measure(const run::Lines& all_lines, const Asked& asked);
 
 }  // namespace tprof::budget

@@ -15,8 +15,8 @@ namespace tprof::budget {
 namespace {
 
 constexpr double kAny = std::numeric_limits<double>::infinity();
-// Each parameter is padded to a multiple of the ranks. A layer of a transformer has so many at
-// most. FSDP2 pads whole rows: only --tolerance covers that.
+// Each parameter is padded to a multiple of the ranks. A transformer layer has at most this many
+// parameters. FSDP2 pads whole rows: only --tolerance covers that.
 constexpr double kTensorsOfUnit = 16;
 
 struct Amount {
@@ -26,21 +26,21 @@ struct Amount {
 };
 using MayMove = std::optional<Amount>;
 
-// A model, and what follows from it.
+// A model with derived sizes.
 struct Sizes {
   const Model& m;
   double k = reductions(m);
   double padding = std::max(0.0, m.shards - 1) * kTensorsOfUnit * (m.layers + 1);  // elements
 
-  // Calls: one for each layer, and for the root. A root all of whose weights are in layers that are
-  // units of their own makes none.
+  // Calls: one for each layer, and one for the root, unless all of its weights are in units of
+  // their own.
   Range units(double least, double most) const {
     if (m.layers == 0) return {};
     return {least * (m.layers + (m.root_params > 0)), most * (m.layers + (m.root_params != 0))};
   }
   Range whole(double times) const { return {times * m.params, times * (m.params + padding)}; }
-  // A gather is of the whole unit, whatever part of it a rank has. One rank has nothing to gather
-  // or to scatter: newer versions of PyTorch, and DeepSpeed, then call nothing.
+  // A gather is counted as the whole unit. A single rank has nothing to gather or scatter: newer
+  // versions of PyTorch, and DeepSpeed, then make no call.
   Amount shared(Amount amount) const {
     if (m.shards == 1 || m.all_reduced) {
       amount.calls.least = amount.elements.least = 0;
@@ -48,14 +48,14 @@ struct Sizes {
     }
     return amount;
   }
-  // Bytes of an element of a shard on the host.
+  // Bytes of a shard's element on the host.
   double on_host() const { return std::min(4.0, size_of(m.dtype)) / m.shards; }
   bool offloads() const { return m.offload && m.shards != 0; }
 };
 
-// FSDP1 and FSDP2: the root stays gathered from the forward pass to the backward, but where
-// reshard_after_forward=True was said of it (PyTorch 2.8 on). In no_sync() FSDP1's SHARD_GRAD_OP,
-// and set_reshard_after_backward(False), gather in the first micro-batch only.
+// FSDP1 and FSDP2: the root stays gathered between forward and backward pass, unless
+// reshard_after_forward=True was set for it (since PyTorch 2.8). In no_sync(), FSDP1's
+// SHARD_GRAD_OP and set_reshard_after_backward(False) gather in the first micro-batch only.
 Amount gathers_of_fsdp(const Sizes& s) {
   const Model& m = s.m;
   const double passes = m.micro_batches;
@@ -76,7 +76,7 @@ constexpr unsigned kFsdp = bit(Way::fsdp) | bit(Way::hsdp);
 constexpr unsigned kZero12 = bit(Way::zero1) | bit(Way::zero2);
 constexpr unsigned kZero3 = bit(Way::zero3);
 
-// A row for each bucket of some ways. Those of a bucket are added up.
+// A row for a bucket of some ways. Rows of the same bucket add up.
 struct Formula {
   unsigned ways;
   Bucket bucket;
@@ -89,15 +89,14 @@ const Formula kFormulas[] = {
      [](const Sizes& s) -> MayMove {
        return Amount{.elements = {s.k * s.m.params, s.k * s.m.params}};
      }},
-    // ZeRO-1 and ZeRO-2 reduce buckets (never with ncclReduceScatter), and gather what the
-    // optimizer
-    // has made of its part.
+    // ZeRO-1 and ZeRO-2 reduce buckets (never with ncclReduceScatter), and gather the updated
+    // parts.
     {kZero12, Bucket::ALLREDUCE, &Model::reduce_dtype,
      [](const Sizes& s) -> MayMove { return Amount{.elements = s.whole(s.k)}; }},
     {kZero12, Bucket::ALLGATHER, &Model::dtype,
      [](const Sizes& s) -> MayMove { return s.shared({.elements = s.whole(1)}); }},
-    // ZeRO-3 gathers what a module needs together, so the number of calls is nobody's formula.
-    // Parameters that are few or used again soon stay gathered (param_persistence_threshold,
+    // ZeRO-3 gathers what a module needs in one call, so no formula gives the number of calls.
+    // Small parameters, and those used again soon, stay gathered (param_persistence_threshold,
     // max_reuse_distance).
     {kZero3, Bucket::ALLGATHER, &Model::dtype,
      [](const Sizes& s) -> MayMove {
@@ -106,7 +105,7 @@ const Formula kFormulas[] = {
      }},
     {kFsdp, Bucket::ALLGATHER, &Model::dtype,
      [](const Sizes& s) -> MayMove { return gathers_of_fsdp(s); }},
-    // Each reduction of each unit. A rank gets its shard of the sum.
+    // One call for each reduction of each unit. A rank gets its shard of the sum.
     {kFsdp | kZero3, Bucket::RESHARDING, &Model::reduce_dtype,
      [](const Sizes& s) -> MayMove {
        if (s.m.all_reduced) return Amount{{0, 0}, {0, 0}};
@@ -117,8 +116,8 @@ const Formula kFormulas[] = {
      [](const Sizes& s) {
        return s.m.all_reduced ? MayMove(Amount{.elements = s.whole(s.k)}) : std::nullopt;
      }},
-    // Replicas of a shard all-reduce it behind each reduce-scatter, or (FSDP2's
-    // set_requires_all_reduce) in the last micro-batch only.
+    // Replicas of a shard all-reduce it after each reduce-scatter, or in the last micro-batch only
+    // (FSDP2's set_requires_all_reduce).
     {bit(Way::hsdp), Bucket::ALLREDUCE, &Model::reduce_dtype,
      [](const Sizes& s) -> MayMove {
        if (s.m.all_reduced) return std::nullopt;
@@ -131,9 +130,9 @@ const Formula kFormulas[] = {
        const double elements = calls * s.m.tokens * s.m.hidden;
        return Amount{{calls, calls}, {elements, elements}};
      }},
-    // Shards come from the host, in their own type, and gradients go there: FSDP's for each gather,
-    // DeepSpeed's once in a step behind its optimizer there, and for each gather too where
-    // parameters are there. Batches come in like this as well, so there is no bound above.
+    // Offloaded shards come from the host in their own type, and gradients go there. FSDP copies
+    // for each gather; DeepSpeed once per step after its optimizer, and for each gather too if
+    // parameters are offloaded. Batches are copied too, so there is no upper bound.
     {kFsdp | kZero12 | kZero3, Bucket::H2D, nullptr,
      [](const Sizes& s) -> MayMove {
        if (!s.offloads()) return std::nullopt;

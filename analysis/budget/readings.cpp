@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::size_t kMostAtBegin = 3;  // steps that are setup
 
-// Ranks that hold parameters together: those of the communicator that scatters, else gathers, most.
+// Returns how many ranks share the parameters: those of the communicator that scatters most, or
+// else gathers most.
 double shards_of(const Measured& measured) {
   std::map<std::pair<bool, double>, std::int64_t> by_bytes;
   for (const auto& [key, moved] : measured.groups[0].figures) {
@@ -35,8 +36,8 @@ Reading reading(Model model, Measured measured) {
   return {std::move(measured), std::move(budget), std::move(compared)};
 }
 
-// True if a step moves as much with one micro-batch as with several: DDP's with no_sync(), and that
-// of sharded parameters that stay gathered.
+// True if a step moves the same with one micro-batch as with several: DDP with no_sync(), and
+// sharded parameters that stay gathered.
 bool moves_the_same(const Model& model) {
   Model one = model;
   one.micro_batches = 1;
@@ -45,35 +46,35 @@ bool moves_the_same(const Model& model) {
       [](const Limit& limit) { return limit.bytes.least; });
 }
 
-// Says that all is within the budget, or how not.
+// Says that everything is within the budget, or what is not.
 std::string outcome(const Compared& c) {
-  if (c.within) return "all is within the budget";
-  if (c.sentences.empty()) return "not all is";
+  if (c.within) return "everything is within the budget";
+  if (c.sentences.empty()) return "not everything is";
   std::string why = c.sentences[0];
   if (why.ends_with('?')) why.pop_back();
-  return "not all is (" + why + ")";
+  return "not everything is (" + why + ")";
 }
 
-// `known`: what is known of them; `how`: the options that tell them apart.
+// `known`: what is known about them; `how`: the options that decide.
 [[noreturn]] void ask(const Reading& each, const Reading& several, double n,
                       const std::string& known, const std::string& how) {
-  throw read::BadInput(fmt::format(
-      "nothing tells whether the {} that were found are steps or micro-batches{}: if each is a "
-      "step, {}, and if {:g} make a step, {}; {}",
-      text::thousands(each.measured.found), known, outcome(each.compared), n,
-      outcome(several.compared), how));
+  throw read::BadInput(
+      fmt::format("it is unclear whether the {} repeats are steps or micro-batches{}: if each is a "
+                  "step, {}; if {:g} make a step, {}; {}",
+                  text::thousands(each.measured.found), known, outcome(each.compared), n,
+                  outcome(several.compared), how));
 }
 
 std::string options_for(const Reading& each, double n) {
-  return fmt::format("--micro-batches {:g} says that they do, and --steps {} that each is a step",
-                     n, each.measured.found);
+  return fmt::format(
+      "--micro-batches {:g} says that these make a step, --steps {} that each is a step", n,
+      each.measured.found);
 }
 
-// Returns of how many micro-batches a step may be, if those that were found are not alike: the one
-// with the optimizer's step makes other calls than the others. Where two make a step, either may be
-// taken for the usual one.
+// Returns how many micro-batches a step may have if the found ones differ: the one with the
+// optimizer's step makes other calls. If two make a step, either may count as the usual one.
 std::vector<std::size_t> sizes_of_steps(const Measured& each) {
-  if (each.left_out == 0) return {2, 3, 4};  // none is usual
+  if (each.left_out == 0) return {2, 3, 4};  // no step is usual
   const std::size_t about = (each.found + each.left_out / 2) / each.left_out;
   std::vector<std::size_t> sizes;
   for (const std::size_t n : {about, about + 1, about - 1}) {
@@ -82,8 +83,8 @@ std::vector<std::size_t> sizes_of_steps(const Measured& each) {
   return sizes;
 }
 
-// Returns how often one that was found would be done for the work of the budget's step: by all
-// calls but those. Nullopt: these differ in that, or there are none.
+// Returns how many of the found steps have the work of the budget's step, according to all calls
+// except those made once for several. Nullopt: calls disagree, or there are none.
 std::optional<double> found_in_budgets_step(const Compared& c) {
   std::optional<double> found;
   for (const Row& row : c.rows) {
@@ -98,7 +99,7 @@ std::optional<double> found_in_budgets_step(const Compared& c) {
   return found;
 }
 
-// Says that all is within if what was found are steps, where nothing tells.
+// Adds the condition that the found ones are steps, if that is unclear.
 Reading hedged(Reading each) {
   if (each.compared.within && each.measured.may_be_micro_batches)
     each.compared.if_steps = each.measured.found;
@@ -120,7 +121,7 @@ Reading against(const Budget& budget, std::uint64_t micro_batches, const Measure
     return hedged(std::move(each));
   }
   ask(each, with(static_cast<std::uint64_t>(n)), n,
-      fmt::format(" (a step of the budget has the work of {:g} of them, gradients aside)", n),
+      fmt::format(" (a step of the budget has the work of {:g} of them, except for gradients)", n),
       options_for(each, n));
 }
 

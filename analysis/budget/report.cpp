@@ -100,7 +100,7 @@ const char* from(const Measured& m) {
                                               : "ledgers";
 }
 
-// One sentence for all ranks that have as many.
+// One sentence for all ranks with the same number.
 std::string apart(const std::vector<Small>& small, bool several) {
   std::map<Members, std::string> lists;
   for (const Small& s : small) {
@@ -118,11 +118,11 @@ std::string apart(const std::vector<Small>& small, bool several) {
       others += ranks.size();
       continue;
     }
-    out += fmt::format("Small calls (norms, losses, barriers) are apart{}: {}.\n",
+    out += fmt::format("Small calls (norms, losses, barriers) are counted separately{}: {}.\n",
                        several ? ", on " + text::printable(ranks.list()) : "", list);
   }
   if (others == 0) return out;
-  return out + fmt::format("So are those of {} other {}.\n", text::thousands(others),
+  return out + fmt::format("{} other {} have small calls too.\n", text::thousands(others),
                            others == 1 ? "rank" : "ranks");
 }
 
@@ -146,12 +146,12 @@ std::string verdict(const Compared& c) {
           ? ""
           : fmt::format("{} other {} more{}: {}.\n", text::thousands(n),
                         n == 1 ? "step makes" : "steps make",
-                        c.other_steps[0].in_run.empty() ? "" : ", as none of the budget's run does",
+                        c.other_steps[0].in_run.empty() ? "" : ", unlike any in the budget's run",
                         text::printable(c.unlike_text));
   if (c.if_steps == 0) return within + (more.empty() ? ".\n" : "; " + more);
   return fmt::format(
-      "{}, if what repeats ({} times) is a step and no micro-batch: --steps N, as many as the job "
-      "made, makes sure.\n{}",
+      "{}, if the {} repeats are steps and not micro-batches: give the number of steps with "
+      "--steps N to be sure.\n{}",
       within, text::thousands(c.if_steps), more);
 }
 
@@ -173,7 +173,7 @@ Json json_of(const std::vector<OtherSteps>& others) {
 
 std::string to_text(const Measured& m, const Compared& c, std::size_t width) {
   const bool several = m.groups.size() > 1;
-  Members ranks;  // a rank whose file can't be read, or has no step, is in no group
+  Members ranks;  // without ranks whose files can't be read or have no step
   for (const Group& group : m.groups) ranks.add(group.ranks);
   std::string out = report::only_text(c.only, {}, "filter: ");
   out += fmt::format(

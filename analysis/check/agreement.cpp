@@ -13,8 +13,8 @@ namespace {
 using read::End;
 using read::Process;
 
-// Groups the members by a value. The largest group comes first; among equal ones, that with the
-// lowest rank.
+// Groups the members by a value, the largest group first; of equal groups, the one with the lowest
+// rank first.
 template <typename Value>
 std::vector<Members> groups_by(const Members& members, const Value& value) {
   std::map<decltype(value(*members[0])), std::size_t> place;
@@ -28,44 +28,44 @@ std::vector<Members> groups_by(const Members& members, const Value& value) {
   return groups;
 }
 
-// Removes from `members` those of `among` that differ from its largest group.
+// Removes from `members` those in `among` that differ from the largest group of `among`.
 template <typename Value>
 void part(Members& members, const Members& among, const Value& value, std::uint64_t same,
-          std::uint64_t end, std::vector<Parting>& partings) {
+          std::uint64_t end, std::vector<Disagreement>& disagreements) {
   const std::vector<Members> groups = groups_by(among, value);
   if (groups.size() < 2) return;
   const auto others = std::make_shared<const Members>(groups[0]);
   std::set<const Member*> gone;
   for (std::size_t i = 1; i < groups.size(); ++i) {
     gone.insert(groups[i].begin(), groups[i].end());
-    partings.push_back({How::differs, groups[i], others, same, end});
+    disagreements.push_back({DiffersBy::differs, groups[i], others, same, end});
   }
   std::erase_if(members, [&](const Member* m) { return gone.contains(m); });
 }
 
-void part_by_signatures(Members& members, std::vector<Parting>& partings) {
-  // The first marks that differ tell between which collectives two ranks diverged.
+void part_by_signatures(Members& members, std::vector<Disagreement>& disagreements) {
+  // The first differing mark tells between which collectives two ranks diverged.
   Members with_mark = members;
   for (std::size_t k = 0; k < 64 && !with_mark.empty(); ++k) {
     with_mark = members;
     std::erase_if(with_mark, [&](const Member* m) { return m->done->marks.size() <= k; });
     const std::uint64_t end = std::uint64_t{1} << k;
     const auto mark = [&](const Member& m) { return m.done->marks[k]; };
-    part(members, with_mark, mark, end / 2, end, partings);
+    part(members, with_mark, mark, end / 2, end, disagreements);
   }
   // Beyond the last mark, ranks with equal counts must have equal signatures.
   for (const Members& group : groups_by(members, [](const Member& m) { return m.count(); })) {
     const std::uint64_t count = group[0]->count();
     const auto signature = [](const Member& m) { return m.done->signature; };
-    part(members, group, signature, std::bit_floor(count), count, partings);
+    part(members, group, signature, std::bit_floor(count), count, disagreements);
   }
 }
 
-void part_by_count(const Members& members, std::vector<Parting>& partings) {
+void part_by_count(const Members& members, std::vector<Disagreement>& disagreements) {
   if (members.empty()) return;
   const auto groups =
       groups_by(members, [](const Member& m) { return std::pair(m.count(), m.closed()); });
-  // The others are measured by the majority if they closed, else by those that got furthest.
+  // The reference is the majority if it closed, else the group that got furthest.
   const Members* most = &groups[0];
   if (!groups[0][0]->closed() || 2 * most->size() <= members.size()) {
     most = &*std::ranges::max_element(groups, {}, [](const Members& g) { return g[0]->count(); });
@@ -77,8 +77,8 @@ void part_by_count(const Members& members, std::vector<Parting>& partings) {
     if (m.count() == o.count()) continue;
     const bool stopped = m.count() < o.count() && !(m.closed() && o.closed());
     const std::uint64_t both = std::min(m.count(), o.count());
-    partings.push_back({stopped ? How::stopped : How::uneven, group, others,
-                        both == 0 ? 0 : std::bit_floor(both), both + 1});
+    disagreements.push_back({stopped ? DiffersBy::stopped : DiffersBy::uneven, group, others,
+                             both == 0 ? 0 : std::bit_floor(both), both + 1});
   }
 }
 
@@ -109,7 +109,7 @@ Members who_issued(const Communicator& c, std::uint64_t collectives) {
 std::vector<Communicator> communicators(const job::Job& job) {
   std::map<std::string, Communicator> found;
   for (const Process* p : job.processes) {
-    // A lost process counts too: its last ledger is exact, though it may not reach the end.
+    // A lost process counts too: its last ledger is exact, though it may end early.
     std::map<std::int64_t, const read::Collectives*> done;
     for (const read::Collectives& c : read::collectives_of(*p)) {
       if (p->end != End::partial) done[c.comm] = &c;
@@ -147,14 +147,14 @@ Agreement agreement_of(const Communicator& c) {
     if (m.done != nullptr) members.push_back(&m);
   }
   a.all_there = members.size() == static_cast<std::size_t>(c.nranks) &&
-                std::ranges::none_of(c.members, &Member::dumped);  // these have no signatures
+                std::ranges::none_of(c.members, &Member::dumped);  // dumps have no signatures
   if (members.empty()) return a;
   a.collectives = groups_by(members, [](const Member& m) { return m.count(); })[0][0]->count();
   const auto [fewest, most] = std::ranges::minmax(members, {}, &Member::count);
   a.fewest = fewest->count();
   a.most = most->count();
-  part_by_signatures(members, a.partings);
-  part_by_count(members, a.partings);
+  part_by_signatures(members, a.disagreements);
+  part_by_count(members, a.disagreements);
   return a;
 }
 

@@ -14,10 +14,10 @@ namespace tprof::check {
 namespace {
 
 constexpr std::int64_t kGrainNs = 1000;  // CUDA events resolve half a microsecond
-// So far lines may be ahead of the last ledger. A number beyond that is damaged.
+// Lines may be this many collectives ahead of the last ledger. A number beyond that is damaged.
 constexpr std::uint64_t kMostAhead = 4096;
 
-// Returns nullopt where it is not known who waits for whom. NCCL does nothing for a count of 0.
+// Returns nullopt if it is unknown who waits for whom. NCCL does nothing for a count of 0.
 std::optional<CalledAs> called_as(const read::Event& e, std::int64_t rank) {
   const bool all = run::all_wait(e.bucket);
   const bool rooted = e.peer && (e.bucket == Bucket::BROADCAST || e.bucket == Bucket::REDUCE);
@@ -31,7 +31,7 @@ std::optional<CalledAs> called_as(const read::Event& e, std::int64_t rank) {
                   .called = true};
 }
 
-// Messages have numbers of their own. A group of several kinds has one time in all.
+// Messages are numbered separately. A mixed group has one time as a whole.
 bool is_collective(const text::Kept& function) {
   static const text::Kept kOthers[] = {"ncclSend", "ncclRecv", kGroupName};
   return std::ranges::find(kOthers, function) == std::end(kOthers);
@@ -43,10 +43,10 @@ bool counts_device_time(const read::Process& p) {
   });
 }
 
-// The lines of one rank fill its lists, which are nobody else's.
-class OfRank {
+// Fills the lists of one rank from its lines. No other rank touches them.
+class ArrivalsOfRank {
  public:
-  OfRank(const read::Process& rank, Arrivals& to)
+  ArrivalsOfRank(const read::Process& rank, Arrivals& to)
       : stride_(to.stride), on_device_(to.on_device), base_ns_(to.hosts.on_axis(rank, 0)) {
     for (const auto& [number, comm] : rank.comms) {
       const auto known = std::ranges::lower_bound(to.comms, comm.id.str(), {}, &Arrivals::Comm::id);
@@ -90,7 +90,7 @@ class OfRank {
   }
 
  private:
-  // Null: it meets nobody there, or the ledgers have fewer collectives.
+  // Null: no other rank is on it, or the ledgers have fewer collectives.
   Arrivals::Rank* list(std::int64_t comm, std::uint64_t seq) {
     const auto known = lists_.find(comm);
     const std::uint64_t n = seq / stride_;
@@ -107,12 +107,12 @@ class OfRank {
   std::uint64_t stride_;
   bool on_device_;
   std::int64_t base_ns_;  // on its host's axis
-  // By the rank's number of the communicator, with the most that may be in them.
+  // By the rank's own communicator number: the list and its limit.
   std::map<std::int64_t, std::pair<Arrivals::Rank*, std::uint64_t>> lists_{};
   ValuesRead values_;
 };
 
-// The part of each host in a collective.
+// Returns what each host did in a collective.
 std::vector<align::Passage> passages_of(const Arrivals::Comm& comm, std::size_t n) {
   std::vector<align::Passage> all;
   for (const Arrivals::Rank& r : comm.ranks) {
@@ -170,7 +170,7 @@ double Arrivals::error_ns(std::size_t a, std::size_t b) const {
 Arrivals arrivals_of(const run::Lines& lines, std::size_t room) {
   const job::Job& job = lines.job();
   Arrivals a{.hosts = job::Hosts(job)};
-  // The ledger has only sums of device time, also of calls whose lines are gone.
+  // The ledger has only sums of device time, which include calls whose lines are gone.
   a.on_device =
       timed_on_device(job) && std::ranges::count_if(job.processes, [&](const read::Process* p) {
                                 return counts_device_time(*p) && lines.has_device_times(*p);
@@ -189,8 +189,8 @@ Arrivals arrivals_of(const run::Lines& lines, std::size_t room) {
   }
   std::ranges::sort(a.comms, {}, &Arrivals::Comm::id);
   while (calls / a.stride > room) a.stride *= 2;
-  lines.each([&](const read::Process& rank) { return OfRank(rank, a); },
-             [](const OfRank& /*the lists have all*/) {});
+  lines.each([&](const read::Process& rank) { return ArrivalsOfRank(rank, a); },
+             [](const ArrivalsOfRank& /*the lists have everything*/) {});
   for (Arrivals::Comm& comm : a.comms) {
     for (Arrivals::Rank& r : comm.ranks) {
       for (std::size_t n = 0; n < r.as.size(); ++n) {

@@ -77,7 +77,7 @@ void each_collective(const Member& m, std::uint64_t from, std::uint64_t to, cons
 
 std::optional<KnownCall> find_call(const Members& callers, std::uint64_t seq, const Case& c,
                                    int& looks) {
-  const Member* returned = nullptr;  // the first that has a line of it
+  const Member* returned = nullptr;  // the first that has a line for it
   for (const Member* m : callers) {
     const auto& calls = c.calls(*m->process);
     const auto open = std::ranges::find_if(calls.open, [&](const Event& e) {

@@ -11,7 +11,7 @@ namespace tprof::check {
 
 namespace {
 
-// A communicator of the job, and the ranks on it that send and receive; -1: collectives.
+// Communicator index, sending rank, receiving rank; -1: collectives.
 using Name = std::tuple<std::size_t, std::int64_t, std::int64_t>;
 
 ChannelEnd end_of(const Member& m, const ChannelKey& key, const Case& c) {
@@ -20,7 +20,7 @@ ChannelEnd end_of(const Member& m, const ChannelKey& key, const Case& c) {
 
 using read::Event;
 
-constexpr std::size_t kMaxOpen = 4096;  // of a group; a damaged file may hold any number
+constexpr std::size_t kMaxOpen = 4096;  // a limit for damaged files
 constexpr std::size_t kMaxFailed = 64;
 
 template <typename T>
@@ -28,7 +28,7 @@ void keep(std::vector<T>& first, const T& one, std::size_t most) {
   if (first.size() < most) first.push_back(one);
 }
 
-// One-sided calls have no other end.
+// One-sided calls have no counterpart.
 bool counts(const Event& e) {
   const bool message = e.peer && (e.name == "ncclSend" || e.name == "ncclRecv");
   return e.numbered && e.comm && !e.failed && (e.collective() || message);
@@ -64,7 +64,7 @@ const Operation* ChannelEnd::number(std::uint64_t n) const {
 std::vector<Channel> channels_of(const Case& c) {
   std::map<Name, Channel> channels;
   for (const read::Process* p : c.job.processes) {
-    std::map<ChannelKey, std::pair<Channel*, std::size_t>> mine;  // and which of its ends
+    std::map<ChannelKey, std::pair<Channel*, std::size_t>> mine;  // and the index of the rank's end
     for (const auto& [key, numbers] : c.calls(*p).channels) {
       const Membership* in = c.membership(*p, key.comm);
       if (in == nullptr) continue;
@@ -97,7 +97,8 @@ std::vector<Channel> channels_of(const Case& c) {
   for (auto& [name, channel] : channels) {
     channel.communicator = std::get<0>(name);
     for (ChannelEnd& end : channel.ends) {
-      // They are in no order where threads share a communicator, and twice in a damaged file.
+      // They are unordered if threads share a communicator, and may be duplicated in a damaged
+      // file.
       std::ranges::stable_sort(end.all, {}, &Operation::seq);
       const auto twice = std::ranges::unique(end.all, {}, &Operation::seq);
       end.all.erase(twice.begin(), twice.end());
@@ -183,7 +184,7 @@ void RankCalls::life(const read::LifeCall& c) {
   if (c.failed()) keep(failed_life, c, kMaxFailed);
   Event e;
   e.name = c.name;
-  e.launch = true;  // it has no bucket either
+  e.launch = true;  // like a launch, it has no bucket
   e.ts_ns = c.ts_ns;
   e.dur_ns = c.dur_ns;
   e.thread = c.thread;
@@ -216,7 +217,7 @@ void RankCalls::end() {
   }
   of_ring_ = {};
   std::ranges::stable_sort(all, {}, &Operation::ts_ns);
-  // All that comes behind a number that is missing is known, and no more.
+  // Everything after the last missing number is known.
   std::map<ChannelKey, std::uint64_t> behind;
   for (auto& [key, channel] : channels) channel.first = channel.calls;
   for (const Operation& mine : all) {
@@ -226,7 +227,7 @@ void RankCalls::end() {
   }
   for (const auto& [key, end] : behind) {
     Channel& channel = channels[key];
-    if (end != channel.calls) channel.first = channel.calls;  // in no order
+    if (end != channel.calls) channel.first = channel.calls;  // out of order
   }
   std::ranges::stable_sort(all, {}, &Operation::thread);
   all.shrink_to_fit();
@@ -257,7 +258,7 @@ const RankCalls::OnComm& RankCalls::on(std::int64_t comm) const {
 }
 
 const Operation* RankCalls::find(const ChannelKey& key, std::uint64_t seq) const {
-  const auto found = std::ranges::find_if(  // mostly one of the last
+  const auto found = std::ranges::find_if(  // usually among the last
       all.rbegin(), all.rend(),
       [&](const Operation& o) { return o.seq == seq && o.channel() == key; });
   return found == all.rend() ? nullptr : &*found;

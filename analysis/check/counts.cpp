@@ -1,6 +1,6 @@
-// Findings about counts, from ledgers and footers: calls that were refused or never returned, sums
-// that are too large, lines that were dropped, and calls that have no device or exposed time. The
-// times that are printed leave these out.
+// Findings about counts in ledgers and footers: calls that were refused or never returned, sums
+// that overflowed, dropped lines, and calls without a device time or exposed time, which printed
+// times leave out.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -26,7 +26,7 @@ Facts list_of(const Counts& counts) {
   return list;
 }
 
-// Adds one finding for all rows in which the amount is not 0, with a sum per name.
+// Adds one finding for all rows with a non-zero amount, with a sum per name.
 void each_name(const Case& c, std::uint64_t read::Amounts::*amount, Kind kind, Findings& found) {
   Counts names;
   const Processes who = select(c.job.processes, [&](const Process& p) {
@@ -53,7 +53,7 @@ void overflows(const Case& c, Findings& found) {
   add(found, Kind::overflow, c.job.processes, {{"most", read::kSaturated}});
 }
 
-// The footers of processes say this by reason. It is counted once per process.
+// The counts in footers by reason, once per process.
 struct Counted {
   std::uint64_t n = 0;
   Processes who{};
@@ -83,7 +83,7 @@ void add_dropped(const Case& c, Counts read::Footer::*counts, Kind kind, Finding
   const Processes who = select(c.job.processes, [&](const Process& p) {
     return p.footer && !((*p.footer).*counts).empty();
   });
-  // The most important reason has the advice.
+  // The advice is for the most important reason.
   const bool error = reasons.contains("write_error");
   const bool ring = !error && reasons.contains("ring");
   const bool quota = !error && !ring && reasons.contains("quota");
@@ -93,7 +93,7 @@ void add_dropped(const Case& c, Counts read::Footer::*counts, Kind kind, Finding
                     {"write_error", error},
                     {"ring", ring},
                     {"quota", quota}});
-  if (!error && !ring) f.severity = Severity::note;  // a setting says so
+  if (!error && !ring) f.severity = Severity::note;  // a setting asked for it
 }
 
 void dropped(const Case& c, Findings& found) {
@@ -119,8 +119,8 @@ void missing_windows(const Case& c, Findings& found) {
   add(found, Kind::missing_windows, without, {{"missing", missing}, {"all", all}});
 }
 
-// `first` is the first of the reasons as they are said, which follow each other in their order.
-// `known`: the figure of calls that have such a time. Nothing is said of less than 1 % of all.
+// `first`: the sentence of the first reason; those of the others follow it in order. `known`: the
+// figure that counts calls with such a time. Less than 1 % of all calls is not reported.
 template <std::size_t n>
 void untimed(const Case& c, Findings& found, Kind kind, Counts read::Footer::*counts,
              const char* const (&names)[n], Say first,

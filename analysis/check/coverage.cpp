@@ -16,12 +16,12 @@ namespace {
 
 using read::Process;
 
-// Which opt-ins let a kind of library be seen.
+// The opt-ins with which calls of a kind of library are seen.
 struct SeenWith {
   Kind kind;
   bool dlsym = false;
   bool driver = false;
-  bool fully = false;  // with them nothing is left to say
+  bool fully = false;  // with them nothing is missed
 };
 constexpr SeenWith kSeenWith[] = {{.kind = Kind::dali, .driver = true, .fully = true},
                                   {.kind = Kind::jax, .dlsym = true, .driver = true, .fully = true},
@@ -33,18 +33,18 @@ constexpr SeenWith kSeenWith[] = {{.kind = Kind::dali, .driver = true, .fully = 
                                   {.kind = Kind::dlsym, .dlsym = true, .fully = true},
                                   {.kind = Kind::comm_unknown, .dlsym = true}};
 
-// Returns nullopt if it is all of them.
+// Returns nullopt if these are all.
 std::optional<Processes> some(const Processes& of, const job::Job& job) {
   return of.size() == job.processes.size() ? std::nullopt : std::optional(of);
 }
 
-// True if NCCL's own ranges prove that no call of it was made through pointers that were taken.
+// True if NCCL's own NVTX ranges prove that no call bypassed the wrappers through a dlsym pointer.
 bool proved_seen(const Process& p, const read::Noted& n) {
   return n.kind == note_name(Note::dlsym) && file_name(n.path).starts_with("libnccl.so") &&
          p.footer->missed && p.footer->missed->empty();
 }
 
-// Adds one finding per kind of library or tool. `only` restricts the kinds; empty: all of them.
+// Adds one finding per kind of library or tool. `only` restricts the kinds; empty: all kinds.
 void noted(const Case& c, const std::set<std::string_view>& only, Findings& found) {
   struct Holders {
     std::set<std::string> paths;
@@ -81,7 +81,7 @@ void noted(const Case& c, const std::set<std::string_view>& only, Findings& foun
 
 // Reports calls that NCCL's NVTX ranges show and that no wrapper saw.
 void missed(const Case& c, Findings& found) {
-  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> calls;  // missed, counted
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> calls;  // missed, counted calls
   Processes holders;
   for (const Process* p : c.job.processes) {
     if (!p->footer || !p->footer->missed || p->footer->missed->empty()) continue;
@@ -103,7 +103,7 @@ void missed(const Case& c, Findings& found) {
       {{"some", some(holders, c.job)}, {"calls", list}, {"dlsym", dlsym}});
 }
 
-// Reports each once, for the first group of ranks with equal variables that has it.
+// Reports each name once, for the first group of ranks with equal variables that has it.
 void misspelt(const Case& c, Findings& found) {
   std::map<Variables, Processes> alike;
   for (const Process* p : c.job.processes) alike[p->header.config].push_back(p);
@@ -121,8 +121,7 @@ void misspelt(const Case& c, Findings& found) {
   }
 }
 
-// Reports a job that has loaded NCCL while no call of it was seen: its calls may bypass the
-// wrappers.
+// Reports a job that loaded NCCL without any call seen: its calls may bypass the wrappers.
 void no_collectives(const Case& c, Findings& found) {
   if (c.job.world_size.value_or(1) < 2) return;
   const auto& processes = c.job.processes;
@@ -132,7 +131,7 @@ void no_collectives(const Case& c, Findings& found) {
   add(found, Kind::no_nccl, processes, {{"world_size", c.job.world_size}});
 }
 
-// Reports a job that has ended and of which no call was counted.
+// Reports a finished job without any counted call.
 void nothing_counted(const Case& c, Findings& found) {
   const auto is_empty = [](const Process* p) {
     const bool ended = p->end == read::End::closed || p->end == read::End::recovered;

@@ -1,5 +1,4 @@
-// Explains how a library, a tool or a setting in a process limits what was seen, and what to do
-// about it.
+// Explains how a library, tool or setting limits what was seen, and what to do about it.
 #pragma once
 
 #include <optional>
@@ -14,20 +13,19 @@ namespace tprof::check {
 
 using read::Variables;
 
-// True if an opt-in (TPROF_DRIVER, TPROF_DLSYM) is on with these variables.
+// True if these variables turn an opt-in (TPROF_DRIVER, TPROF_DLSYM) on.
 bool in_force(const Variables& set, Setting opt_in);
 
 // A library or tool in a process that limits what was seen, and how.
 struct Limit {
   Kind kind;
-  std::string set;  // "A=1 and B=1": the opt-ins that let it be seen and are not in force
+  std::string set;  // "A=1 and B=1": the opt-ins that would show it and are off
 };
-// Returns nullopt for a note (interpose/format/coverage.h) that limits nothing, with the variables
-// of each process that holds it.
+// Returns nullopt if a note (interpose/format/coverage.h) limits nothing. `all_set`: the variables
+// of each process with the note.
 std::optional<Limit> limit_of(std::string_view note, const std::vector<const Variables*>& all_set);
 
-// Reports settings that do not do what was meant: unknown names and bad values, among all
-// variables.
+// Reports unknown setting names and bad values.
 void settings(const Variables& variables, const Processes& where_found, Findings& found);
 
 }  // namespace tprof::check

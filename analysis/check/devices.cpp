@@ -1,6 +1,5 @@
-// Finds ranks whose device did not end a collective that the devices of others ended. These ended
-// it with what that device had sent, so nothing that its host, or another rank, called or did not
-// call is why.
+// Finds ranks whose device did not end a collective that other devices ended. The others had what
+// this device sent, so no call of any host, made or missing, explains it.
 #include "check/devices.h"
 
 #include <algorithm>
@@ -17,7 +16,7 @@ namespace {
 using read::End;
 using read::Process;
 
-// By then the times of all that devices are through with have been read.
+// After this long the times of everything that devices finished have been read.
 constexpr std::int64_t kAllReadNs = 1'000'000'000;
 
 bool has_all_times(const Process& p, const Case& c) {
@@ -30,7 +29,7 @@ bool is_through(const Member& m, std::uint64_t seq, const Case& c) {
   return c.calls(*m.process).is_through(m.comm->comm, seq);
 }
 
-// A collective that its host had called and that the device of `member` did not end.
+// A collective that a member's host called and its device did not end.
 struct NotEnded {
   const Member* member = nullptr;
   const Communicator* communicator = nullptr;
@@ -39,8 +38,8 @@ struct NotEnded {
   std::int64_t called_ns() const { return member->process->header.base_time_ns + call->ts_ns; }
 };
 
-// Adds those of a communicator. Where most dumps tell of devices that did not end it, those of the
-// others may have been written later, and the job may have run.
+// Adds those of one communicator. If most dumps say that it did not end, the others may have been
+// written later, while the job ran.
 void find(const Communicator& comm, const Case& c, std::vector<NotEnded>& all) {
   std::uint64_t most = 0;
   for (const Member& m : comm.members) {
@@ -53,7 +52,7 @@ void find(const Communicator& comm, const Case& c, std::vector<NotEnded>& all) {
     const auto ended = ended_by(m, c);
     if (!ended || !m.did(*ended)) continue;
     const Operation* call = c.calls(*m.process).find({m.comm->comm}, *ended);
-    // NCCL does nothing for calls without data, so no device ends them.
+    // NCCL does nothing for calls without data, so no device ever ends them.
     if (call == nullptr || !call->all_wait() || (call->bytes == 0 && !m.dumped())) continue;
     all.push_back({&m, &comm, call});
   }

@@ -1,4 +1,4 @@
-// Tells which collectives devices have ended: hosts run ahead of them.
+// Tells which collectives the devices have ended, as hosts run ahead of them.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ struct Communicator;
 struct Member;
 struct Operation;
 
-// Returns how many collectives of the communicator the member's device has ended; nullopt: not
-// known, as calls have no times, or those of the last of them may come yet.
+// Returns how many collectives of the communicator the member's device has ended; nullopt: unknown,
+// as calls have no times or the latest times may still be missing.
 std::optional<std::uint64_t> ended_by(const Member& member, const Case& c);
 
-// A device ended a collective that other ranks had not called: dumps of a job that ran, which were
-// not written in the same moment.
+// A device ended a collective that other ranks had not called: the dumps were written at different
+// moments while the job ran.
 struct Contradiction {
   const Member* ended = nullptr;
   const Communicator* communicator = nullptr;

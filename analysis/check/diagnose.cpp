@@ -10,8 +10,8 @@ TPROF_DIAGNOSES(X)
 
 namespace {
 
-// How many operations are kept of all ranks, and of each at least. More than the newest is never
-// looked for: hosts run ahead of a device that stands still by a thousand calls or so.
+// How many operations are kept in total, and at least for each rank. Only the newest are ever
+// needed: a host runs about a thousand calls ahead of a stuck device.
 constexpr std::size_t kMostOperations = 1 << 22;
 constexpr std::size_t kFewestOperations = 64;
 
@@ -27,29 +27,28 @@ void compare(Case& c) {
   for (std::size_t i = 0; i < c.communicators.size(); ++i) {
     Communicator& comm = c.communicators[i];
     for (const Member& m : comm.members) c.memberships[{m.process, m.comm->comm}] = {i, &m};
-    // A file that contradicts itself is not compared with the others.
+    // A file that contradicts itself is not compared with other files.
     for (Member& m : comm.members) {
-      const run::Said* said = c.said(*m.process);
-      if (said != nullptr && !said->decreased.empty()) m.done = nullptr;
+      const run::MetadataHistory* history = c.history(*m.process);
+      if (history != nullptr && !history->decreased.empty()) m.done = nullptr;
     }
     c.agreements.push_back(agreement_of(comm));
   }
 }
 
 Verdict verdict_of(bool differs, const Agreement& a) {
-  return differs               ? Verdict::different
-         : !a.partings.empty() ? Verdict::not_as_far
-         : a.all_there         ? Verdict::same
-                               : Verdict::same_of_those_seen;
+  return differs                    ? Verdict::different
+         : !a.disagreements.empty() ? Verdict::not_as_far
+         : a.all_there              ? Verdict::same
+                                    : Verdict::same_of_those_seen;
 }
 
-// Before effects are folded into their causes: a cause that is not asked about must not take with
-// it what is.
+// Call this before explain(): a finding that was not asked for must not absorb one that was.
 void leave_out_others(const Case& c, Findings& findings) {
   std::set<std::string_view> asked{""};
   for (const Communicator& comm : c.communicators) asked.insert(comm.id);
   std::erase_if(findings, [&](const Finding& f) {
-    return f.kind == Kind::late || !asked.contains(f.communicator);  // late: to those of any
+    return f.kind == Kind::late || !asked.contains(f.communicator);  // late: on any
   });
 }
 
@@ -128,7 +127,7 @@ bool complete(const job::Job& job, const Findings& findings) {
   const bool known = std::ranges::all_of(job.processes, [](const read::Process* p) {
     return p->end == read::End::closed || p->end == read::End::recovered;
   });
-  // Ranks that are all there can still have done different things.
+  // Even with all ranks there, they may have done different things.
   return known && std::ranges::none_of(findings, [](const Finding& f) {
            return (f.severity == Severity::error && f.kind != Kind::mismatch &&
                    f.kind != Kind::group_order) ||

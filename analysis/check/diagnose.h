@@ -1,4 +1,4 @@
-// Diagnoses a job: collects, reduces, explains and orders the findings.
+// Diagnoses a job: collects, explains and sorts the findings.
 #pragma once
 
 #include <vector>
@@ -15,10 +15,10 @@ struct CommunicatorVerdict : Communicator {
   std::uint64_t fewest = 0;       // that a rank issued
   std::uint64_t most = 0;
   Verdict verdict = Verdict::same;
-  bool pairs_differ = false;  // sends and receives do not fit each other
+  bool pairs_differ = false;  // sends and receives don't match
 
   bool cleared() const { return verdict <= Verdict::same_of_those_seen; }
-  // Adds the figures of another one, and takes its verdict if that is worse.
+  // Adds the figures of another one, and the worse of the two verdicts.
   void add(const CommunicatorVerdict& more);
 };
 
@@ -28,13 +28,13 @@ struct Diagnosed {
   Findings findings;  // the worst first
 };
 
-// Looks at lines if the options say so. `arrivals`: of all of them, if somebody has them.
+// Reads lines if the options say so. `arrivals`: those of all lines, if the caller has them.
 Diagnosed diagnose(const run::Lines& lines, const Options& options,
                    std::shared_ptr<const Arrivals> arrivals = nullptr);
 Diagnosed diagnose(const job::Job& job, const read::Traces& traces, const Options& options);
 
-// True if every process closed or was recovered, and no finding is an error (what ranks did
-// differently aside) or says that a process was killed at work or that nothing was counted.
+// True if every process closed or was recovered, and no finding is an error (except that ranks did
+// different things), a kill at work, or an empty count.
 bool complete(const job::Job& job, const Findings& findings);
 
 }  // namespace tprof::check

@@ -19,18 +19,17 @@ namespace {
 using read::End;
 using read::Process;
 
-// If ranks made no call for longer, the job stands: hosts that wait for their devices make none for
-// a moment in a healthy job too.
+// If no rank made a call for longer, the job stands still. Shorter pauses are normal, as hosts wait
+// for their devices.
 constexpr std::int64_t kStandsNs = 3'000'000'000;
-// A live process renews its snapshot every minute, and every ten seconds while it makes calls.
+// A live process renews its snapshot every minute, or every ten seconds while it makes calls.
 constexpr std::int64_t kMayLiveNs = 120'000'000'000;
-// A rank that lived on for so long after its last call was kept by something.
+// A rank that lived this long after its last call was held up.
 constexpr std::int64_t kLivedOnNs = 1'000'000'000;
-// A process that closed ended at its last sign of life. A killed one may have lived on for a
-// moment. Its writer gives a sign at least five times a second, and may have to wait for a
-// processor.
+// A closed process ended at its last sign of life. A killed one may have lived a little longer: its
+// writer gives a sign at least five times a second, but may have to wait for a CPU.
 constexpr std::int64_t kBetweenSignsNs = 500'000'000;
-// Ranks that close within this time of each other closed for reasons of their own.
+// Ranks that close within this time of each other closed independently.
 constexpr std::int64_t kTogetherNs = 1'000'000'000;
 
 bool fresh(const Processes& snapshots) {
@@ -53,8 +52,8 @@ bool has_unfinished(const Process& p, const Case& c) {
           }));
 }
 
-// The last collective that one of these called; nullopt if no line tells. Where all got equally
-// far, all of its communicator came to it.
+// The last collective that one of these called; nullopt if no line tells. If all ranks got equally
+// far, all of its communicator reached it.
 std::optional<Fact> last_collective(const Processes& who, const Case& c) {
   std::optional<Fact> last;
   std::int64_t last_ns = INT64_MIN;
@@ -73,7 +72,8 @@ std::optional<Fact> last_collective(const Processes& who, const Case& c) {
   return last;
 }
 
-// Processes that run make calls all the time, so how far they are is told only where they stand.
+// Progress is reported only if the job stands still, since running processes make calls all the
+// time.
 void running(const Case& c, Findings& found) {
   const Processes who = select(
       c.job.processes, [](const Process& p) { return p.end == End::running && !p.snapshot; });
@@ -96,7 +96,7 @@ void running(const Case& c, Findings& found) {
   }
   const bool inside_calls =
       std::ranges::any_of(who, [&](const Process* p) { return !c.calls(*p).open.empty(); });
-  // A long checkpoint looks alike, so this is no error.
+  // A long checkpoint looks the same, so this is no error.
   const auto last = last_collective(who, c);
   if (!stuck || inside_calls || !c.job.missing.empty() || !last) return;
   set(f.text, {"last", *last});
@@ -114,9 +114,9 @@ void tell(const Contradiction& of, Findings& found) {
   f.text.what = Say::dumped_while_running;
 }
 
-// True if nothing shows that a rank was interrupted: no call of NCCL was open, and the members of
-// each communicator issued equally many collectives and ended alike. Jobs whose launcher kills idle
-// ranks look like this.
+// True if nothing shows that a rank was interrupted: no NCCL call was open, and the members of each
+// communicator issued equally many collectives and ended in the same way. Jobs whose launcher kills
+// idle ranks look like this.
 bool all_were_idle(const Case& c) {
   const auto ended = [](const Member& m) {
     return std::pair(m.process->end, m.done == nullptr ? 0 : m.count());
@@ -129,7 +129,7 @@ bool all_were_idle(const Case& c) {
          std::ranges::all_of(c.communicators, alike);
 }
 
-// Tells how those ended that did not close. If they were idle, the launcher ended them.
+// Describes how unclosed processes ended. If they were idle, the launcher ended them.
 Values ended_quiet(const Processes& who, bool idle, const Case& c) {
   Values values{{"idle", idle}};
   const Processes ranks = select(who, [](const Process& p) { return !p.comms.empty(); });
@@ -183,8 +183,8 @@ void not_closed(const Case& c, Findings& found) {
   }
 }
 
-// Tells which ranks ended by themselves as a program ends that failed. Children of ranks, as a
-// loader's workers, are looked after by those that started them.
+// Reports ranks that exited with a failure. Their children, such as data-loader workers, are left
+// to those that started them.
 void exited(const Case& c, Findings& found) {
   std::map<std::uint64_t, Processes> by_status;
   for (const Process* p : c.job.processes) {
@@ -196,9 +196,9 @@ void exited(const Case& c, Findings& found) {
   }
 }
 
-// Tells the state of a process, as its kernel has it, and leads with those that are stopped.
+// Reads a process's state from the kernel, and reports stopped processes.
 
-// The header's times are of two clocks, one of which is read in ticks.
+// The header's times come from two clocks, one of which has a resolution of clock ticks.
 constexpr std::int64_t kApartNs = 100'000'000;
 
 }  // namespace
@@ -259,7 +259,7 @@ std::optional<std::int64_t> idle_ns(const Process& p, const Case& c) {
 }
 
 std::optional<std::int64_t> quiet_ns(const Processes& processes, const Case& c) {
-  // Others are quiet behind the end of the first of them, which they may wait for.
+  // After the first of them has ended, others may be waiting for it.
   const bool run =
       std::ranges::any_of(processes, [](const Process* p) { return p->end == End::running; });
   struct Times {
@@ -292,9 +292,9 @@ std::optional<Ns> stood_ns(const Processes& processes, const Case& c) {
   return quiet && *quiet > kStandsNs ? std::optional(Ns{*quiet}) : std::nullopt;
 }
 
-// A host has one clock. Between hosts, the first collective of a communicator bounds the
-// difference: its ranks call it soon after they have created the communicator together. The time
-// between two such calls is then the ranks' own delay plus the difference of their clocks. Twice
+// Processes of one host share its clock. Between hosts, the first collective of a communicator
+// bounds the difference, since its ranks call it soon after creating the communicator together. The
+// times of two such calls differ by the ranks' own delay plus the difference of the clocks. Twice
 // that, plus a second, is a safe bound.
 std::optional<std::int64_t> clock_doubt_ns(const Process& a, const Process& b, const Case& c) {
   if (a.header.boot_id == b.header.boot_id) return 0;
@@ -361,7 +361,7 @@ Fact where_to_look(const Process& p, std::optional<std::int64_t> quiet_since_ns)
     return {Say::look_at_stack,
             {{"snapshot", p.snapshot}, {"pid", p.header.pid}, {"host", place_of_pid(p.header)}}};
   }
-  // Whatever ended it came long after what it was quiet for.
+  // The process ended long after it had become quiet.
   const bool lived_on = quiet_since_ns && end_ns(p) - *quiet_since_ns > kLivedOnNs;
   return {Say::look_at_output,
           {{"who", &p},
@@ -377,9 +377,8 @@ std::string place_of_pid(const read::Header& h) {
   constexpr std::uint64_t kHosts = 4026531836;  // Linux: PROC_PID_INIT_INO
   const bool ours = h.pid_namespace == read::own_pid_namespace() && h.boot_id == read::boot_id();
   if (h.pid_namespace == kHosts || (h.pid_namespace != 0 && ours)) return h.host.str();
-  return h.host + (h.pid_namespace == 0
-                       ? " (inside its container, if it is in one: that is not known)"
-                       : " (inside its container: it is not the host's pid)");
+  return h.host + (h.pid_namespace == 0 ? " (inside its container, if it has one, which is unknown)"
+                                        : " (inside its container: not the host's pid)");
 }
 
 std::optional<char> state_here(const Process& p, const std::filesystem::path& proc) {

@@ -1,5 +1,5 @@
-// Relates findings: an effect is reported with its cause, or not at all. Also tells which ranks
-// ended first, since a launcher ends the other ranks when one has ended.
+// Relates findings: an effect is reported with its cause or not at all. Also finds which ranks
+// ended first, since a launcher kills the others when one has ended.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -28,11 +28,11 @@ struct Relation {
 };
 
 // Applied in this order. A hang or a stop explains the calls and processes that ended with it, and
-// a mismatch explains a hang or a stop. Where the order of calls or the sizes of messages are
-// wrong, or a device was lost, that is why nobody goes on.
+// a mismatch explains a hang or a stop. So does a wrong order of calls, a wrong message size, or a
+// lost device.
 constexpr Relation kRelations[] = {
     {Kind::missing_rank,
-     {Kind::missing_member, Kind::missing_member}},  // the world size already told which
+     {Kind::missing_member, Kind::missing_member}},  // the world size shows the same ranks
     {Kind::p2p_sizes, kStanding, Relation::evidence},
     {Kind::p2p_sizes, kEnds},
     {Kind::group_order, kStanding, Relation::evidence_of_same_communicator},
@@ -44,14 +44,14 @@ constexpr Relation kRelations[] = {
     {Kind::stopped, kEnds},
     {Kind::mismatch, kStanding, Relation::evidence_of_same_communicator},
 };
-// Who ended first is told with its status, and others may have failed because of it.
+// `stopped` names the first to end with its exit status; others may have failed because of it.
 constexpr Relation kExits{Kind::stopped, {Kind::exited, Kind::exited}};
 
 void apply(const Relation& relation, Findings& findings) {
   const auto place = [&](const Finding& f) {
     return relation.becomes == Relation::evidence_of_same_communicator ? f.communicator : "";
   };
-  std::map<std::string, Finding*> causes;  // the first per communicator, or the first of all
+  std::map<std::string, Finding*> causes;  // the first of each communicator, or of all
   for (Finding& f : findings) {
     const bool closed = f.kind == Kind::p2p_sizes && f.severity != Severity::error;
     if (f.kind == relation.cause && !closed) causes.try_emplace(place(f), &f);
@@ -66,14 +66,14 @@ void apply(const Relation& relation, Findings& findings) {
   std::erase_if(findings, is_effect);
 }
 
-// Returns the processes for which no other is known to have ended before.
+// Returns the processes before which no other is known to have ended.
 Processes first_to_end(const Processes& ended, const Case& c) {
   const Processes earliest = earliest_of(ended);
   Processes first = select(ended, [&](const Process& p) {
     return std::ranges::none_of(earliest, [&](const Process* e) { return ended_before(*e, p, c); });
   });
-  // If another host has ranks that ended later, a host all of whose ranks are among the first tells
-  // nothing.
+  // A host with all of its ranks among the first says nothing if another host has ranks that ended
+  // later.
   std::map<std::string_view, std::size_t> later;
   for (const Process* p : ended) ++later[p->header.boot_id];
   for (const Process* p : first) --later[p->header.boot_id];
@@ -83,13 +83,13 @@ Processes first_to_end(const Processes& ended, const Case& c) {
   return first;
 }
 
-// Who ended first, and who did not.
+// Who ended first and who did not.
 struct Ends {
-  Processes ended{};    // all that did
-  Processes closed{};   // the first of them, if they closed
-  Processes killed{};   // or did not
-  Processes others{};   // that ended later, or live
-  Processes unknown{};  // known by a snapshot, right after which they may have ended
+  Processes ended{};    // all that ended
+  Processes closed{};   // the first, if they closed
+  Processes killed{};   // the first, if they were killed
+  Processes others{};   // ended later, or still run
+  Processes unknown{};  // known by a snapshot: they may have ended right after it
 
   const Processes& first() const { return closed.empty() ? killed : closed; }
 };
@@ -124,7 +124,7 @@ Fact who_ended_first(const Ends& ends, std::optional<Ns> stood) {
     return {Say::first_unknown,
             {{"closed", ends.closed}, {"status", status}, {"at", at}, {"killed", ends.killed}}};
   }
-  std::int64_t longer_ns = INT64_MAX;  // at least, from ranks on the same host
+  std::int64_t longer_ns = INT64_MAX;  // a lower bound, from ranks on the same host
   for (const Process* p : ends.others) {
     if (p->header.boot_id != first.header.boot_id) continue;
     longer_ns = std::min(longer_ns, end_ns(*p) - end_ns(first));
@@ -143,11 +143,11 @@ void lead_with(Fact text, Finding& about) {
   about.evidence.insert(about.evidence.begin(), std::exchange(about.text, std::move(text)));
 }
 
-// Tells which rank fell silent first, of those of one host that were all killed at about the same
-// time. Where the finding blames another, or one for a copy in which it was, though its device may
-// have waited for the rank that died, it leads with all of them. It says no more than was seen.
+// If all ranks of one host were killed at about the same time, says which one fell silent first. If
+// the finding blames another rank, or a rank for a copy whose device may have waited for the dead
+// rank, the finding names all of them instead.
 void tell_of_all_killed(Processes killed, const Case& c, Finding& about) {
-  // Ranks that fall silent within this time of each other are not told apart.
+  // Ranks that fall silent within this time of each other have no order.
   constexpr std::int64_t kSilentNs = 50'000'000;
   if (killed.size() < 2) return;
   std::ranges::stable_sort(killed, {}, [](const Process* p) { return end_ns(*p); });
@@ -155,7 +155,7 @@ void tell_of_all_killed(Processes killed, const Case& c, Finding& about) {
   const Ns longer{end_ns(*killed[1]) - end_ns(first)};
   const bool one_host = std::ranges::all_of(
       killed, [&](const Process* p) { return p->header.boot_id == first.header.boot_id; });
-  // Signals came in some order to ranks that had long made no call.
+  // If they had long made no call, the order is only that of the signals.
   const bool silent = one_host && longer.n >= kSilentNs && !stood_ns(killed, c);
   const bool in_copy = about.text.what == Say::stand_inside && about.communicator.empty();
   const bool another = silent && first.header.rank && !about.ranks.contains(*first.header.rank);
@@ -188,8 +188,8 @@ bool share_communicator(const Processes& some, const Processes& others) {
   });
 }
 
-// Puts who ended first into the worst finding about ranks that ended or did not close. Does nothing
-// where all closed, or where the ends of ranks can't be told apart.
+// Adds who ended first to the worst finding about how ranks ended. Does nothing if all closed, or
+// if the ends of ranks have no order.
 void lead_with_who_ended_first(const Case& c, Findings& findings) {
   const auto rank_of = [](const Finding& f) {
     const bool of_end = f.kind == Kind::stopped || f.kind == Kind::not_closed;
@@ -205,11 +205,11 @@ void lead_with_who_ended_first(const Case& c, Findings& findings) {
   const bool named = std::ranges::any_of(ends.first(), [&](const Process* p) {
     return p->header.rank && about->ranks.contains(*p->header.rank);
   });
-  // Then who was heard of last tells nothing.
+  // If the job stood still, it means nothing who was heard of last.
   const auto stood = others.empty() ? std::nullopt : stood_ns(ended, c);
   Fact text = who_ended_first(ends, stood);
-  // If somebody ended all, none was first. A rank that was killed is not idle if others that
-  // need it lived on; one that closed may have had no more to do.
+  // If all were killed together, none was first. A killed rank was not idle if others that need it
+  // lived on; a closed one may have been done.
   const bool may_be_well =
       about->severity == Severity::note && (!closed.empty() || !share_communicator(killed, others));
   if ((about->kind == Kind::stopped && named) || may_be_well) {
@@ -231,7 +231,7 @@ void lead_with_who_ended_first(const Case& c, Findings& findings) {
   std::rotate(findings.begin(), about, about + 1);
 }
 
-// Keeps guesses at what a running job may do only if nothing is known of what holds it up.
+// Drops guesses about a running job if it is known what holds it up.
 void leave_out_what_it_may_do(Findings& findings) {
   const bool known = std::ranges::any_of(findings, keeps_from_going_on);
   const auto running = std::ranges::find(findings, Kind::running, &Finding::kind);
@@ -244,7 +244,7 @@ void leave_out_what_it_may_do(Findings& findings) {
 void explain(const Case& c, Findings& findings) {
   for (const Relation& relation : kRelations) apply(relation, findings);
   leave_out_what_it_may_do(findings);
-  // A summary says how each trace ends, and no more.
+  // A summary only says how each trace ends.
   if (c.options.asked == kCheck) lead_with_who_ended_first(c, findings);
   apply(kExits, findings);
 }

@@ -1,6 +1,5 @@
-// One thing that is missing, incomplete or contradictory in the traces of a job, as data: report/
-// makes the sentences. Its facts are named values with units, which refer to nothing, so they
-// outlive the traces that they are from.
+// A finding as data: report/ makes the sentences. Its facts are named values with units and hold no
+// references, so they outlive the traces.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +33,7 @@ struct Bytes {
   bool operator==(const Bytes&) const = default;
 };
 struct SizeClass {
-  std::int64_t n = 0;  // [2^n, 2^(n+1)) bytes; below 0: none
+  std::int64_t n = 0;  // [2^n, 2^(n+1)) bytes; negative: none
   bool operator==(const SizeClass&) const = default;
 };
 struct Percent {
@@ -43,10 +42,10 @@ struct Percent {
 };
 
 struct Fact;
-using Facts = std::vector<Fact>;  // as a value: listed
+using Facts = std::vector<Fact>;  // as a value: a list
 
 struct Value {
-  // A compiler takes seconds for these, and each file of the tool would have them.
+  // Defined in finding.cpp, since they would take seconds to compile in each file.
   Value();
   Value(const Value&);
   Value(Value&&) noexcept;
@@ -111,7 +110,7 @@ void Named::set(T&& v) {
   }
 }
 
-// Returns the value of that name, if it is of this kind. Null: it is not there.
+// Returns the value of that name and type; null: there is none.
 template <typename T>
 const T* value_of(const Values& values, std::string_view name) {
   const auto named = std::ranges::find(values, name, &Named::name);
@@ -119,27 +118,27 @@ const T* value_of(const Values& values, std::string_view name) {
 }
 bool has_value(const Values& values, std::string_view name);
 
-// Sets a value, which may be there.
+// Sets or replaces a value.
 void set(Fact& fact, Named value);
 
-// Keeps the first few of a list for people, and says how many more there are.
+// Keeps the first `most` of a list and says how many more there are.
 void shorten(Facts& list, std::size_t most);
 
-// The time that is lost by it, as far as a diagnosis can tell.
+// The time lost, as far as a diagnosis can tell.
 struct Cost {
   std::int64_t ns = 0;                        // in the whole run
-  std::int64_t doubt_ns = 0;                  // the most by which that may be wrong
+  std::int64_t doubt_ns = 0;                  // how far off that may be
   double share = 0;                           // of the run's time
-  std::optional<std::int64_t> ns_per_step{};  // nullopt: its steps are not known
+  std::optional<std::int64_t> ns_per_step{};  // nullopt: steps are unknown
 };
 
-// CLOCK_REALTIME of the hosts: from the first to the last moment that it is about.
+// The time that a finding is about, in CLOCK_REALTIME of the hosts.
 struct TimeRange {
   std::int64_t from_ns = 0;
   std::int64_t to_ns = 0;
 };
 
-// Both, from the first moment to the last.
+// Returns the range that covers both.
 TimeRange joined(const std::optional<TimeRange>& some, const TimeRange& more);
 
 struct StepRange {
@@ -152,14 +151,14 @@ struct Finding {
   Severity severity = Severity::note;
   text::Ranks ranks{};
   Fact text{};
-  std::optional<Fact> next{};        // what to do; nullopt: what the words of `text` advise
+  std::optional<Fact> next{};        // advice; nullopt: the advice that belongs to `text`
   std::optional<TimeRange> time{};   // nullopt: not known
-  std::optional<StepRange> steps{};  // nullopt: not known, or the program marks none
-  text::Ranks in_steps{};            // which of these; empty: not known
-  // The place of the problem, as far as it is known.
+  std::optional<StepRange> steps{};  // nullopt: unknown
+  text::Ranks in_steps{};            // which of these; empty: unknown
+  // Where the problem is, as far as known.
   std::string communicator{};                       // id; empty: none
   std::optional<std::uint64_t> seq = std::nullopt;  // of a collective on it
-  // Half-open range that contains the collective, as narrow as is known.
+  // The narrowest known half-open range that contains the collective.
   std::optional<std::pair<std::uint64_t, std::uint64_t>> between = std::nullopt;
   std::string function{};
   std::optional<Cost> cost{};
@@ -170,25 +169,25 @@ struct Finding {
 
 using Findings = std::vector<Finding>;
 
-// Appends a finding that says what its kind does, and returns it, so that the caller can set its
-// other fields. Its values are these, and `who`.
+// Appends a finding with its kind's sentence, these values and `who`, and returns it so that the
+// caller can set more.
 Finding& add(Findings& to, Kind kind, const Processes& who, Values values = {});
 
-// Adds what an effect says, with its evidence, to that of its cause.
+// Adds an effect's sentence and evidence to its cause.
 void tell_in(Finding& cause, Say how, const Finding& effect);
 
-// True if it tells why the job did not go on, or that ranks did not do the same: more than whatever
-// made it slow, and than what is missing in its files.
+// True if it says why the job did not go on, or that ranks did not do the same. This matters more
+// than slowness or incomplete files.
 bool keeps_from_going_on(const Finding& finding);
 
 bool healthy(const Findings& findings);  // true if all are notes
 
-// The ids of the communicators that findings of these kinds are about.
+// Returns the ids of the communicators of findings of these kinds.
 std::set<std::string> communicators_of(const Findings& findings, std::initializer_list<Kind> kinds);
 
-inline constexpr std::size_t kMaxOfKind = 16;  // are shown
+inline constexpr std::size_t kMaxOfKind = 16;  // the most that are shown
 
-// Sorts the worst first and keeps the first few of each kind; one more finding counts the others.
+// Sorts by severity and keeps the first few of each kind; one more finding counts the rest.
 void order_and_cap(Findings& findings);
 
 }  // namespace tprof::check

@@ -1,9 +1,9 @@
-// Finds ranks that called operations in another order than others, and stand still since: each
-// collective and each message by itself has all its ends.
+// Finds ranks that called operations in different orders and have stood still since, although each
+// collective and each message was called by all of its ranks.
 //
-// On one stream, or on one communicator, that is a deadlock, as one call runs after the other. On
-// several streams it is one only if the calls can't run at the same time, which NCCL does not
-// promise. Programs that live with it are well as long as they go on.
+// On one stream, or on one communicator, that is a deadlock, since calls run one after the other.
+// On several streams it is a deadlock only if the calls can't run at the same time, which NCCL does
+// not promise. A program that does this and goes on is fine.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -20,36 +20,35 @@ namespace {
 using read::End;
 using read::Process;
 
-// A call of a rank, in its turn.
+// A rank's call and the turn that it is in.
 struct QueuedCall {
   const Process* process = nullptr;
-  const RankCalls* calls = nullptr;  // all of the rank's
+  const RankCalls* calls = nullptr;  // all calls of the rank
   const Communicator* communicator = nullptr;
   const Operation* call = nullptr;
   std::size_t turn = 0;
-  std::uint64_t in_turn = 0;  // calls that it is made of
+  std::uint64_t in_turn = 0;  // number of calls in the turn
 
   std::int64_t called_ns() const { return process->header.base_time_ns + call->ts_ns; }
 };
 
-// Two of a rank's calls, one of which stands behind the other.
-struct Behind {
+// Two calls of a rank, the second of which waits for the first.
+struct Waiting {
   QueuedCall first{};
   QueuedCall then{};
 };
 
-// The operations of all ranks that stand behind each other: a stream runs one after the other, and
-// so does a communicator. A collective runs where all ranks that called it have come to it, and a
-// message where both of its ends have. A group goes on when all that is in it has run. The rest
-// waits in a circle.
+// Simulates the queues of all ranks: streams and communicators run their calls in order. A
+// collective runs when all ranks that called it have reached it, and a message when both ends have.
+// A group is done when all of its calls have run. The remaining calls wait in a cycle.
 class Queues {
  public:
-  // The same collective or message has the same number on all ranks.
+  // A number for each collective or message, the same on all ranks.
   using Meeting = std::uint32_t;
 
-  // `left_out`: communicators whose numbers are not those of the same calls. `streams`: what a
-  // thread called on one stream or one communicator runs one after the other. Else all that it
-  // called does. Threads have no order among them.
+  // `left_out`: communicators on which equal numbers do not mean the same call. `streams`: a
+  // thread's calls run in order on each stream and on each communicator; otherwise all of its calls
+  // do. Threads are independent.
   Queues(const Case& c, const Processes& ranks, const std::set<std::string>& left_out, bool streams)
       : case_(c), streams_(streams) {
     std::map<const Process*, std::size_t> places;
@@ -64,15 +63,15 @@ class Queues {
     run();
   }
 
-  // Returns the first circle in which each waits for the next; empty: all of them can run.
-  std::vector<Behind> circle() const {
-    std::vector<Behind> path;
+  // Returns the first cycle in which each call waits for the next; empty: all can run.
+  std::vector<Waiting> circle() const {
+    std::vector<Waiting> path;
     const auto start = std::ranges::find_if(turns_, &Turn::stands);
     if (start == turns_.end()) return path;
     QueuedCall then{};
     for (auto turn = static_cast<std::size_t>(start - turns_.begin());;) {
       const auto again =
-          std::ranges::find(path, turn, [](const Behind& b) { return b.first.turn; });
+          std::ranges::find(path, turn, [](const Waiting& b) { return b.first.turn; });
       if (again != path.end()) {
         again->then = then;
         path.erase(path.begin(), again);
@@ -80,11 +79,11 @@ class Queues {
       }
       const Operation* waits = nullptr;
       for (const Operation* o : turns_[turn].calls) {
-        // A send may go on without its receive, so it is not what a group stands for if others are.
+        // A send may go on without its receive, so a group is more likely stuck on another call.
         if (met_[meeting_of(turn, *o)].away != 0 && (waits == nullptr || waits->send)) waits = o;
       }
       path.push_back({called(turn, *waits), then});
-      // It did not run, so it stands behind another one somewhere.
+      // It did not run, so on some rank it waits for another call.
       const Meeting meeting = meeting_of(turn, *waits);
       turn = *std::ranges::find_if(met_[meeting].turns,
                                    [&](std::size_t t) { return turns_[t].before != 0; });
@@ -95,9 +94,9 @@ class Queues {
     }
   }
 
-  // Who has a part in both, in this order.
+  // Returns the ranks that called both in this order.
   Processes alike(const QueuedCall& first, const QueuedCall& then) const {
-    // By rank and thread, the last turn in which it has one in `then`.
+    // By rank and thread: the last turn that takes part in `then`.
     std::map<std::pair<std::size_t, std::int32_t>, std::size_t> behind;
     each_part(then.turn, [&](std::size_t turn, const auto& thread) {
       behind[thread] = std::max(behind[thread], turn);
@@ -112,11 +111,11 @@ class Queues {
     return who;
   }
 
-  // Tells in which order the thread called all that is known on the two communicators. The calls of
-  // a group have none.
-  std::vector<Meeting> order_on_both(const Behind& b) const {
+  // Returns the thread's known calls on the two communicators in order. Calls of a group have no
+  // order.
+  std::vector<Meeting> order_on_both(const Waiting& b) const {
     std::vector<Meeting> all;
-    std::ptrdiff_t group = 0;  // where the group of the last begins in `all`
+    std::ptrdiff_t group = 0;  // where the last call's group begins in `all`
     const Operation* last = nullptr;
     for (const Operation& o : b.first.calls->all) {
       const Meeting meeting = meeting_of(b.first.turn, o);
@@ -130,7 +129,7 @@ class Queues {
   }
 
  private:
-  static constexpr Meeting kFree = UINT32_MAX;  // nothing is known that waits for it
+  static constexpr Meeting kFree = UINT32_MAX;  // for calls that are not matched
 
   struct Rank {
     const Process* process = nullptr;
@@ -141,19 +140,19 @@ class Queues {
   struct Turn {
     std::size_t rank = 0;
     std::vector<const Operation*> calls{};
-    std::vector<std::size_t> behind{};  // turns
-    std::size_t before = 0;             // how many turns it stands behind
+    std::vector<std::size_t> behind{};  // turns that wait for this one
+    std::size_t before = 0;             // how many turns it waits for
     std::size_t left = 0;               // how many of its calls have not run
 
     bool stands() const { return before == 0 && left != 0; }
     bool done() const { return before == 0 && left == 0; }
   };
-  struct Met {
-    std::vector<std::size_t> turns{};  // that have a part in it
-    std::size_t away = 0;              // how many of these have not come
+  struct MeetingState {
+    std::vector<std::size_t> turns{};  // that take part
+    std::size_t away = 0;              // how many of these have not reached it
   };
 
-  // Numbers the meetings of a channel that all who have a part in it have a line of.
+  // Numbers the calls of a channel for which all ranks have lines.
   void number(const Channel& channel, const std::map<const Process*, std::size_t>& places) {
     std::vector<std::pair<const ChannelEnd*, Rank*>> ends;
     std::uint64_t first = 0;
@@ -181,7 +180,7 @@ class Queues {
     return meeting_of(ranks_[turns_[turn].rank], o);
   }
 
-  // The queues in which a call stands.
+  // Returns the queues that a call is in.
   using Queue = std::array<std::int64_t, 4>;
   std::vector<Queue> queues_of(const Rank& rank, const Operation& o) const {
     const std::int64_t device = case_.membership(*rank.process, o.comm)->member->comm->device;
@@ -193,7 +192,7 @@ class Queues {
 
   void make_turns(std::size_t number) {
     const Rank& rank = ranks_[number];
-    std::map<std::int32_t, std::int64_t> done;  // by communicator: when the last such was called
+    std::map<std::int32_t, std::int64_t> done;  // by communicator: its last finished call
     for (const Operation& o : rank.calls->all) {
       if (o.message() || !rank.calls->is_through(o.comm, o.seq)) continue;
       std::int64_t& last = done.try_emplace(o.comm, o.ts_ns).first->second;
@@ -222,7 +221,7 @@ class Queues {
     }
   }
 
-  // Lets everything run that can.
+  // Runs everything that can run.
   void run() {
     std::vector<std::size_t> come;
     for (std::size_t t = 0; t < turns_.size(); ++t) {
@@ -232,7 +231,7 @@ class Queues {
       const std::size_t turn = come.back();
       come.pop_back();
       for (const Operation* o : turns_[turn].calls) {
-        Met& met = met_[meeting_of(turn, *o)];
+        MeetingState& met = met_[meeting_of(turn, *o)];
         if (--met.away != 0) continue;
         for (const std::size_t its : met.turns) {
           if (--turns_[its].left != 0) continue;
@@ -244,7 +243,7 @@ class Queues {
     }
   }
 
-  // Returns the turn at which the rank stands that has not come to this one.
+  // Returns the turn that the rank of this one is stuck at.
   std::size_t behind_what(std::size_t turn) const {
     for (std::size_t t = turn; turns_[turn].before != 0;) {
       if (!turns_[--t].done() && std::ranges::count(turns_[t].behind, turn) != 0) turn = t;
@@ -252,7 +251,7 @@ class Queues {
     return turn;
   }
 
-  // Shows the turns that have a part in what this one is made of, and the rank and thread of each.
+  // Calls see(turn, its rank and thread) for all turns that take part in this one's calls.
   template <typename See>
   void each_part(std::size_t turn, const See& see) const {
     for (const Operation* o : turns_[turn].calls) {
@@ -273,10 +272,10 @@ class Queues {
   bool streams_;
   std::vector<Rank> ranks_;
   std::vector<Turn> turns_;
-  std::vector<Met> met_;  // by number
+  std::vector<MeetingState> met_;  // by number
 };
 
-using Circle = std::vector<Behind>;
+using Circle = std::vector<Waiting>;
 
 Processes processes_in(const Circle& circle) {
   Processes who;
@@ -287,33 +286,33 @@ Processes processes_in(const Circle& circle) {
 }
 
 bool ended(const Circle& circle) {
-  return std::ranges::none_of(circle,
-                              [](const Behind& b) { return b.first.process->end == End::running; });
+  return std::ranges::none_of(
+      circle, [](const Waiting& b) { return b.first.process->end == End::running; });
 }
 
-// True if they made no call for long.
+// True if the ranks made no call for long.
 bool stood(const Circle& circle, const Case& c) {
-  constexpr std::int64_t kStoodNs = 10'000'000'000;  // of a job that ended
+  constexpr std::int64_t kStoodNs = 10'000'000'000;  // for a job that ended
   if (circle[0].first.process->end == End::dumped) return true;
   const auto quiet = quiet_ns(processes_in(circle), c);
   return quiet && *quiet >= (ended(circle) ? kStoodNs : c.options.stuck_after_ns);
 }
 
 bool nobody_goes_on(const Circle& circle) {
-  return std::ranges::all_of(circle, [](const Behind& b) { return b.first.call->all_wait(); });
+  return std::ranges::all_of(circle, [](const Waiting& b) { return b.first.call->all_wait(); });
 }
 
-// True if the devices' times tell so of all these calls.
+// True if device times show that none of these calls has ended.
 bool not_through(const Circle& circle) {
   const auto is_not = [](const QueuedCall& of) {
     return !of.call->message() && of.calls->is_not_through(of.call->comm, of.call->seq);
   };
   return std::ranges::all_of(circle,
-                             [&](const Behind& b) { return is_not(b.first) && is_not(b.then); });
+                             [&](const Waiting& b) { return is_not(b.first) && is_not(b.then); });
 }
 
-// True if two ranks part at several places, between which they had called the same: the program
-// lives with that.
+// True if two ranks differ in order at several places and agree in between: the program works
+// nevertheless.
 bool is_habit(const Circle& circle, const Queues& queues) {
   std::vector<Queues::Meeting> here = queues.order_on_both(circle[0]);
   std::vector<Queues::Meeting> there = queues.order_on_both(circle[1]);
@@ -324,7 +323,7 @@ bool is_habit(const Circle& circle, const Queues& queues) {
   for (std::size_t i = 0; i < there.size(); ++i) place[there[i]] = i;
   std::erase_if(here, [&](Queues::Meeting m) { return !place.contains(m); });
   int places = 0;
-  bool apart = false;  // not all that one has called so far the other has
+  bool apart = false;  // so far the two have not called the same set
   std::size_t last = 0;
   for (std::size_t i = 0; i < here.size(); ++i) {
     last = std::max(last, place[here[i]]);
@@ -350,7 +349,7 @@ Fact brief(const QueuedCall& of) {
   return {Say::collective_of, {{"seq", of.call->seq}, {"communicator", of.communicator->id}}};
 }
 
-Fact order_of(const Processes& who, const Behind& b) {
+Fact order_of(const Processes& who, const Waiting& b) {
   Fact order{Say::called_then,
              {{"who", who},
               {"first", full(b.first)},
@@ -365,8 +364,8 @@ void say(Circle circle, const Queues& queues, bool deadlock, const Case& c, Find
   const bool two = circle.size() == 2;
   const Processes in = processes_in(circle);
   std::vector<Processes> who;
-  for (const Behind& b : circle) {
-    const Behind& other = circle[&b == circle.data() ? 1 : 0];
+  for (const Waiting& b : circle) {
+    const Waiting& other = circle[&b == circle.data() ? 1 : 0];
     who.push_back(two ? queues.alike(b.first, other.first) : Processes{b.first.process});
   }
   if (two && who[0].size() < who[1].size()) {
@@ -409,7 +408,7 @@ void group_order(const Case& c, Findings& found) {
   const Processes ranks = select(c.job.processes, [](const Process& p) {
     return p.end != End::closed && p.end != End::lost && !p.snapshot;
   });
-  // Their numbers are not those of the same calls.
+  // On these communicators equal numbers do not mean the same call.
   const std::set<std::string> differ =
       communicators_of(found, {Kind::mismatch, Kind::p2p_sizes, Kind::unmatched_p2p});
   const Queues streams(c, ranks, differ, true);

@@ -1,5 +1,5 @@
-// The kinds of findings, the diagnoses that find them, and the sentences that they are made of: one
-// row each. The words of a sentence are a row of report/'s words_*.cpp.
+// The kinds of findings, the diagnoses that find them, and the sentences that make them up: one row
+// each. The words of each sentence are in report/words_*.cpp.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace tprof::check {
 enum class Severity : std::uint8_t { note, warning, error };
 inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
 
-// X(name as in JSON, severity unless a diagnosis says otherwise)
+// X(name as in JSON, default severity)
 // clang-format off
 #define TPROF_KINDS(X)                                                                            \
   /* which processes there are, and how they ended */                                             \
@@ -83,7 +83,7 @@ constexpr std::string_view name_of(Kind kind) {
   return row_of(kind).name;
 }
 
-// The kind of a library or tool that a footer names; nullopt: it limits nothing that is told.
+// The kind of a library or tool that a footer names; nullopt: it limits nothing.
 constexpr std::optional<Kind> kind_of_note(std::string_view note) {
   for (auto k = static_cast<std::size_t>(Kind::nvshmem);
        k <= static_cast<std::size_t>(Kind::interposer); ++k) {
@@ -92,14 +92,13 @@ constexpr std::optional<Kind> kind_of_note(std::string_view note) {
   return std::nullopt;
 }
 
-// True for a library that is in the process and that nothing shows to be used: cuFile and NVSHMEM
-// come with every PyTorch. `tprof doctor` tells of it.
+// True for a library that is loaded, but not known to be used: every PyTorch brings cuFile and
+// NVSHMEM. Only `tprof doctor` reports it.
 constexpr bool is_only_loaded(Kind kind) {
   return kind >= Kind::nvshmem && kind <= Kind::vllm;
 }
 
-// The sentences that findings are made of: one for each kind, and parts of others, evidence and
-// advice.
+// Sentences other than those of the kinds: parts, evidence and advice.
 // clang-format off
 #define TPROF_SENTENCES(X)                                                                        \
   X(more_of_kind) X(more) X(then) X(counted_names)                                                \

@@ -20,23 +20,23 @@ namespace {
 constexpr std::size_t kWorst = 10;
 constexpr std::int64_t kBeforeAll = std::numeric_limits<std::int64_t>::min();
 
-// A time in which a communicator's others waited for a rank.
+// A time during which the others of a communicator waited for a rank.
 struct Waited {
   std::int64_t from_ns = 0;
   std::int64_t to_ns = 0;
-  std::int64_t own_from_ns = 0;  // since then it was not behind values that the rank had read
+  std::int64_t own_from_ns = 0;  // from here on, values that the rank read are no reason
 };
 
-// How far a communicator's last rank was behind, collective after collective, and why.
+// Follows how far a communicator's last rank is behind from collective to collective, and why.
 //
-// Hosts run ahead of their devices. One that reads a value waits until its device is there, and is
-// as far behind the others from then on, though nobody has waited for it. The lag beyond its wait
-// is its own. But if the wait was most of what it lags, its device was behind its host
-// whatever that had done before, and so nobody had waited for that either.
+// Hosts run ahead of their devices. A host that reads a value waits for its device, and stays that
+// far behind the other hosts, though no device waited for it. Lag beyond that wait is the rank's
+// own. But if the wait explains most of the lag, the device was behind its host in any case, so
+// earlier lags of the host held up nobody either.
 struct Lag {
   const read::Process* rank = nullptr;
-  std::int64_t read_ns = 0;   // of it, behind values
-  std::size_t explained = 0;  // how many of the rank's times of waiting these explain
+  std::int64_t read_ns = 0;   // the part of the lag explained by reads
+  std::size_t explained = 0;  // how many of the rank's entries in `late` reads explain
 
   void reads(std::int64_t ns, std::int64_t lag_ns, std::vector<Waited>& late) {
     if (ns < (lag_ns - read_ns) / 2) {
@@ -50,8 +50,8 @@ struct Lag {
   }
 };
 
-// When a rank came, on one axis of time for all that are compared.
-struct Came {
+// When a rank came, on the common clock.
+struct Arrived {
   std::int64_t at_ns = kBeforeAll;
   const Arrivals::Rank* rank = nullptr;
 };
@@ -60,11 +60,11 @@ struct Came {
 struct Group {
   std::vector<const Arrivals::Rank*> ranks{};
   std::uint64_t compared = 0;
-  Came before{};  // who came last to the collective before
+  Arrived before{};  // who came last to the previous collective
   Lag lag{};
 };
 
-// Returns how long they last together, from there on: what several share counts once.
+// Returns the length of the union of these times, each beginning at `from`.
 std::int64_t length_together(const std::vector<Waited>& all, std::int64_t Waited::*from) {
   run::Intervals times;
   for (const Waited& w : all) times.push_back({w.*from, w.to_ns});
@@ -94,7 +94,7 @@ class Counter {
     bool whole = true;
     bool any = false;
     for (Group& group : at->second) {
-      // Some have no line of it: they may have come later.
+      // A rank without a line for it may have come later.
       const bool all = std::ranges::all_of(
           group.ranks, [&](const Arrivals::Rank* r) { return r->at(n) != nullptr; });
       whole = whole && all;
@@ -149,7 +149,7 @@ class Counter {
     std::vector<Waited> late;
   };
 
-  // All ranks that have lines, if their clocks can be compared; else those of each host.
+  // Returns all ranks with lines if their clocks can be compared; else those of each host.
   std::vector<Group> groups_of(const Arrivals::Comm& comm) {
     const auto& first = comm.ranks.front();
     const bool all = std::ranges::all_of(comm.ranks, [&](const Arrivals::Rank& r) {
@@ -166,8 +166,8 @@ class Counter {
   }
 
   void compare(const Arrivals::Comm& comm, std::size_t n, Group& group) {
-    Came last;
-    Came before;
+    Arrived last;
+    Arrived before;
     std::size_t read = 0;
     std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
     for (const Arrivals::Rank* r : group.ranks) {
@@ -180,22 +180,22 @@ class Counter {
       }
       read += !r->read_ns.empty() && r->read_ns[n] != 0 ? 1 : 0;
     }
-    if (before.rank == nullptr) before = last;  // all came at once
+    if (before.rank == nullptr) before = last;  // all came at the same time
     const std::int64_t last_read_ns = last.rank->read_ns.empty() ? 0 : last.rank->read_ns[n];
     const read::Process* process = last.rank->process;
     Rank& theirs = ranks_[process];
     Lag& lag = group.lag;
     std::int64_t late_ns = last.at_ns - before.at_ns;
     if (lag.rank != process) lag = {process, 0, theirs.late.size()};
-    // If the others read as well, they waited as well.
+    // If the others read values too, they waited too.
     if (last_read_ns != 0 && 2 * (read - 1) < group.ranks.size() - 1) {
       lag.reads(last_read_ns, late_ns, theirs.late);
     }
     lag.read_ns = std::min(lag.read_ns, late_ns);
     const std::int64_t own_from_ns = before.at_ns + lag.read_ns;
-    // Hosts run ahead of their devices. Whatever the other ranks have called since, their devices
-    // wait in the collective before this one until its last rank has come. Without this, a rank
-    // that is late once would be late to all that the others had called meanwhile.
+    // Whatever the other hosts have called since, their devices wait in the previous collective
+    // until its last rank comes. Without this, a rank that was late once would count as late to
+    // everything that the others called meanwhile.
     if (group.before.at_ns > before.at_ns) before = group.before;
     group.before = last;
     ++group.compared;
@@ -234,37 +234,37 @@ class Counter {
 
 // Finds ranks that the others waited for, repeatedly or once for long.
 
-constexpr std::int64_t kLeastNs = 1'000'000'000;  // total of a rank
-constexpr std::int64_t kLeastShare = 100;         // at least one part in this many of the time
+constexpr std::int64_t kLeastNs = 1'000'000'000;  // in total for a rank
+constexpr std::int64_t kLeastShare = 100;         // at least 1/100 of the time
 constexpr std::int64_t kTimesTheOthers = 4;
 
-// Without its latest arrival, which may be a checkpoint and must not hide a rank that is late in
+// Leaves out the latest arrival, which may be a checkpoint and must not hide a rank that is late in
 // every fifth step.
 std::int64_t usually_late_ns(const LateRank& r) {
   return std::max<std::int64_t>(0, r.own_ns() - r.max_ns);
 }
 
-// In every job some rank comes last. It stands out if it was waited for far longer than half of the
-// others usually were, and mostly not behind values that it alone had read.
-// `i`: its place in `ranks`, which begin with those that are late by the most of their own.
+// In every job some rank comes last. It stands out if others waited for it far longer than for the
+// median of the other ranks, and mostly not because it alone had read values. `i`: its index in
+// `ranks`, which are in descending order of own lateness.
 bool stands_out(std::size_t i, const std::vector<LateRank>& ranks, const Lateness& l) {
   const LateRank& r = ranks[i];
   if (r.own_ns() < kLeastNs || r.own_ns() < l.span_ns / kLeastShare) return false;
   if (ranks.size() == 1 || r.own_ns() < r.sum_read_ns) return false;
-  const std::size_t middle = (ranks.size() - 1) / 2;  // of the others
+  const std::size_t middle = (ranks.size() - 1) / 2;  // the median of the others
   return r.own_ns() / kTimesTheOthers >= usually_late_ns(ranks[middle < i ? middle : middle + 1]);
 }
 
-// The steps of a rank that are within a time or reach into it.
+// The steps of a rank that overlap a time.
 struct StepsIn {
   const read::Process* rank;
   TimeRange time;
   std::optional<StepRange> steps{};
-  bool known = true;  // their numbers ascend, and no line of them is damaged
+  bool known = true;  // their numbers ascend, and no line is damaged
 
   void metadata(const read::Line& line) try {
     if (!is_line(line.text, LineKind::step)) return;
-    const auto step = read::told_in<read::StepLine>(line, rank->file);
+    const auto step = read::parsed_line<read::StepLine>(line, rank->file);
     const std::int64_t zero = rank->header.base_time_ns;
     if (zero + step.to_ns <= time.from_ns || zero + step.from_ns > time.to_ns) return;
     known = known && (!steps || step.step > steps->last);
@@ -293,9 +293,9 @@ void late(const Case& c, Findings& found) {
     f.time = TimeRange{r.first_realtime_ns, r.last_realtime_ns};
     const StepsIn in = c.shown(*r.rank, StepsIn{r.rank, *f.time});
     if (in.known) f.steps = in.steps;
-    // No cost: ranks that wait may compute meanwhile, and one that lags more and more is late to
-    // each collective by all that it lags (tried: twice the truth). why/ tells it, where devices
-    // were followed.
+    // No cost: waiting ranks may compute meanwhile, and a rank that lags more and more counts its
+    // whole lag at each collective (tried: twice the truth). why/ gives the cost if there are
+    // device times.
     f.communicator = worst->communicator;
     f.seq = worst->seq;
     f.between = {{worst->seq, worst->seq + 1}};
@@ -315,8 +315,8 @@ Lateness lateness_of(const Arrivals& arrivals, const steps::Found& found) {
   Counter counter(arrivals);
   arrivals.each([&](const Arrivals::Comm& comm, std::size_t n) { counter.see(comm, n); });
   Lateness lateness = std::move(counter).result();
-  // The device comes to a collective when the host may be in the step behind it already: it is the
-  // call that is in a step.
+  // When the device reaches a collective, the host may already be in the next step. So the step is
+  // that of the host's call.
   for (LateArrival& a : lateness.worst) a.step = steps::step_at(found, a.rank, a.called_ns);
   return lateness;
 }

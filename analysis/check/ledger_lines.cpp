@@ -1,5 +1,5 @@
-// Checks that what a process wrote agrees with itself: lines match the ledger, sequence numbers
-// have no gap, and ledgers and clocks only go forward.
+// Checks that a process's file is consistent: lines match the ledger, sequence numbers have no gap,
+// and ledgers and clocks only go forward.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -17,8 +17,8 @@ namespace {
 using read::End;
 using read::Process;
 
-// True for a process whose lines are all there, whose ledger was made after the last of them and
-// had a row for each kind of call.
+// True if all lines of the process are there, and its ledger is later than the last of them and has
+// a row for each kind of call.
 bool comparable(const Process& p) {
   if (p.end != End::closed && p.end != End::recovered) return false;
   return p.footer && p.footer->dropped.empty() && p.ledger &&
@@ -35,14 +35,14 @@ struct CallSums {
   bool operator==(const CallSums&) const = default;
 };
 
-// The calls of a rank's lines, where its ledger has others. On nearly every rank, that is nowhere.
+// Where a rank's lines and its ledger disagree: nowhere on nearly every rank.
 struct Sums {
-  // A row of the ledger and the lines of its calls have this in common.
+  // The key that a ledger row and the lines of its calls share.
   using Key = std::tuple<Bucket, text::Kept, text::Kept, std::int64_t, Mode>;
 
   const Process& rank;
   run::Known<Key, CallSums> of_lines{};
-  std::map<Key, std::pair<CallSums, CallSums>> differ{};  // sums of the ledger, of the lines
+  std::map<Key, std::pair<CallSums, CallSums>> differ{};  // ledger, lines
 
   static Key key_of(const auto& call, Mode mode) {
     return {call.bucket, call.name, call.dtype, call.comm.value_or(-1), mode};
@@ -73,7 +73,7 @@ std::string id_of(const Process& p, std::int64_t comm) {  // empty: of none
   return comm < 0 ? "" : fmt::format("number {}", comm);
 }
 
-// The first of a communicator's collectives that has no line.
+// Returns the first collective of a communicator without a line.
 std::uint64_t first_without(const Process& p, const read::Comm& comm, const Case& c) {
   std::set<std::uint64_t> known;
   each_collective({.process = &p, .comm = &comm}, 0, UINT64_MAX, c,
@@ -84,7 +84,7 @@ std::uint64_t first_without(const Process& p, const read::Comm& comm, const Case
 }
 
 // Reports communicators with a missing or repeated sequence number, and returns them. Skips those
-// on which a call was refused, since it may have taken its number with it.
+// on which a call was refused, since the refused call may have used a number.
 std::set<std::int64_t> add_gaps(const Process& p, const Case& c, Findings& found) {
   std::set<std::int64_t> comms;
   for (const auto& [number, seqs] : c.calls(p).comms) {
@@ -112,7 +112,7 @@ Fact told(const CallSums& s) {
 }
 
 void disagreement(Sums& of, const std::set<std::int64_t>& with_gap, Findings& found) {
-  // Disagreements that a gap explains have been reported already.
+  // A gap has already been reported.
   std::erase_if(of.differ,
                 [&](const auto& entry) { return with_gap.contains(std::get<3>(entry.first)); });
   if (of.differ.empty()) return;
@@ -135,7 +135,7 @@ void disagreement(Sums& of, const std::set<std::int64_t>& with_gap, Findings& fo
 void lines_against_ledger(const Case& c, Findings& found) {
   if (c.read == nullptr) return;
   const auto make = [&](const Process& p) {
-    const bool compare = comparable(p) && c.has_lines(p) && c.said(p)->decreased.empty();
+    const bool compare = comparable(p) && c.has_lines(p) && c.history(p)->decreased.empty();
     return compare ? std::optional(Sums{p}) : std::nullopt;
   };
   const auto sums = c.read->each(make);
@@ -147,10 +147,10 @@ void lines_against_ledger(const Case& c, Findings& found) {
 void decreased_ledgers(const Case& c, Findings& found) {
   for (const read::Process* p : c.job.processes) {
     if (p->lane != 0) continue;  // counted once per file
-    const run::Said* said = c.said(*p);
-    if (said == nullptr || said->decreased.empty()) continue;
+    const run::MetadataHistory* history = c.history(*p);
+    if (history == nullptr || history->decreased.empty()) continue;
     Finding& f = add(found, Kind::ledger_decreased, {p}, {{"file", p->file}});
-    for (const auto& [offset, what, now, before] : said->decreased) {
+    for (const auto& [offset, what, now, before] : history->decreased) {
       f.evidence.push_back({what.function.empty() ? Say::fewer_collectives : Say::fewer_calls,
                             {{"offset", offset},
                              {"now", now},
@@ -172,11 +172,11 @@ void clock_steps(const Case& c, Findings& found) {
   };
   std::map<std::string, Host> hosts;  // by boot and host, since a host has one clock
   for (const read::Process* p : c.job.processes) {
-    const run::Said* said = c.said(*p);
-    if (said == nullptr || said->clock_step.size_ns == 0) continue;
+    const run::MetadataHistory* history = c.history(*p);
+    if (history == nullptr || history->clock_step.size_ns == 0) continue;
     Host& host = hosts[p->header.boot_id + p->header.host];
     host.processes.push_back(p);
-    host.step.keep_larger(said->clock_step);
+    host.step.keep_larger(history->clock_step);
   }
   for (const auto& [boot, host] : hosts) {
     const auto& [processes, step] = host;

@@ -1,5 +1,5 @@
-// Finds communicators whose ranks did different things, from the ledgers. The lines tell which
-// operation it is.
+// Finds communicators whose ranks did different things by their ledgers. The lines tell which
+// operation differs.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -29,13 +29,13 @@ Fact which_lines(const Member& m, const Case& c) {
   return {Say::lines_exist, {{"who", m.process}, {"first", lines.first}, {"last", lines.end - 1}}};
 }
 
-// The first collective that two ranks issued differently, from their lines.
+// The first collective in which two ranks differ, according to their lines.
 struct FirstDifference {
-  Finding at{};     // without a number if the lines do not tell
-  Facts unknown{};  // why none was found, or why there may be an earlier one; empty: certain
+  Finding at{};     // without a number if the lines don't tell
+  Facts unknown{};  // why none was found, or an earlier one may exist; empty: certain
 };
 
-// A rank's calls around a difference, by number.
+// A rank's calls near a difference, by number.
 using Near = std::map<std::uint64_t, Event>;
 Near calls_near(const Member& m, std::uint64_t seq, const Case& c) {
   constexpr std::uint64_t kNear = 3;
@@ -45,14 +45,14 @@ Near calls_near(const Member& m, std::uint64_t seq, const Case& c) {
   return calls;
 }
 
-// Tells what the two called as this collective.
+// Describes what the two ranks called as this collective.
 Finding difference_at(const Member& m, const Member& o, std::uint64_t seq, const Case& c) {
   Finding d{.seq = seq};
   const Near mine = calls_near(m, seq, c);
   const Near theirs = calls_near(o, seq, c);
   for (const auto& [n, e] : theirs) {
     if (n >= seq) break;
-    d.evidence.push_back(  // the times of the other would be others
+    d.evidence.push_back(  // both made it, but the time is that of one rank
         {Say::both_made, {{"seq", n}, {"call", fact_of(e, *o.process)}, {"who", o.process}}});
   }
   for (const Member* of : {&m, &o}) {
@@ -75,8 +75,8 @@ Finding difference_at(const Member& m, const Member& o, std::uint64_t seq, const
     }
   }
   if (m.done == nullptr || o.done == nullptr) return d;
-  // Programs repeat themselves, so the counts have to agree with what their next calls tell.
-  const auto goes_on = [&](const Near& calls, const Near& others) {  // with what the others do next
+  // Programs repeat themselves, so the next calls prove something only if the counts agree.
+  const auto goes_on = [&](const Near& calls, const Near& others) {  // with the others' next call
     const auto here = calls.find(seq);
     const auto next = others.find(seq + 1);
     return here != calls.end() && next != others.end() &&
@@ -93,19 +93,20 @@ Finding difference_at(const Member& m, const Member& o, std::uint64_t seq, const
   return d;
 }
 
-// Compares the two sides of a parting, in collectives [parting.same, end).
-FirstDifference first_difference(const Parting& parting, std::uint64_t end, const Case& c) {
-  const Member& m = *with_most_lines(parting.who, c, parting.same, end);
-  const Member& o = *with_most_lines(*parting.others, c, parting.same, end);
+// Compares the two sides of a disagreement, in collectives [disagreement.same, end).
+FirstDifference first_difference(const Disagreement& disagreement, std::uint64_t end,
+                                 const Case& c) {
+  const Member& m = *with_most_lines(disagreement.who, c, disagreement.same, end);
+  const Member& o = *with_most_lines(*disagreement.others, c, disagreement.same, end);
   // The fingerprints of what the two called, by number.
   std::map<std::uint64_t, std::array<std::optional<std::uint64_t>, 2>> prints;
   for (const std::size_t side : {0, 1}) {
-    each_collective(side == 0 ? m : o, parting.same, end, c,
+    each_collective(side == 0 ? m : o, disagreement.same, end, c,
                     [&](const Event& e) { prints[e.seq][side] = fingerprint(e); });
   }
   FirstDifference d;
   bool unknown = false;
-  std::uint64_t next = parting.same;
+  std::uint64_t next = disagreement.same;
   for (const auto& [seq, of] : prints) {
     const bool known = (of[0] || m.count() <= seq) && (of[1] || o.count() <= seq);
     unknown = unknown || !known || seq > next;
@@ -121,29 +122,29 @@ FirstDifference first_difference(const Parting& parting, std::uint64_t end, cons
   return d;
 }
 
-// How many groups of a communicator are compared with the others line by line.
+// How many groups of a communicator are compared line by line.
 constexpr std::size_t kMaxCompared = 4;
 
-// So much may still be done for a job.
-struct Left {
+// How much work may still be spent on the job.
+struct WorkLeft {
   std::size_t compare = 16;
   std::size_t tell = kMaxOfKind;
 };
 
-// Those that part from the same others at the same place, in one way or several.
-struct Divergence : Parting {
+// Members that differ from the same others at the same place, in one or several ways.
+struct Divergence : Disagreement {
   FirstDifference difference{};
-  Members first = who;  // who part in the first way
+  Members first = who;  // those that differ in the first way
   std::uint64_t ways = 1;
 
-  void add(const Parting& p) {
+  void add(const Disagreement& p) {
     who.insert(who.end(), p.who.begin(), p.who.end());
     same = std::min(same, p.same);
     end = std::max(end, p.end);
     ++ways;
   }
-  bool tie() const { return first.size() == others->size(); }  // neither is the majority
-  // Returns nothing for "the others".
+  bool tie() const { return first.size() == others->size(); }  // neither side is the majority
+  // Returns nothing if "the others" is clear enough.
   std::optional<Who> named_others() const {
     return tie() || others->size() == 1 ? std::optional<Who>(processes_of(*others)) : std::nullopt;
   }
@@ -167,13 +168,13 @@ Fact number_of_collectives(const Divergence& of) {
 
 // Evidence from the ledger's rows: "rank 3: 41 ncclAllGather of float32 ..., the others 42".
 Facts row_evidence(const Divergence& of) {
-  // Calls, and the sum of their counts, on the two sides.
+  // Number of calls and sum of counts, on both sides.
   using Calls = std::pair<std::uint64_t, std::uint64_t>;
   std::map<std::tuple<std::string, std::string, std::int64_t>, std::array<Calls, 2>> both;
   for (const std::size_t side : {0, 1}) {
     const Member& m = *(side == 0 ? of.who : *of.others)[0];
     for (const read::Row& row : read::rows_of(*m.process)) {
-      // Takes what the signature covers: collectives that were called, into a graph or not.
+      // Takes what the signature covers: called collectives, captured or not.
       if (row.comm != m.comm->comm || row.bucket == Bucket::P2P || row.mode == Mode::replayed) {
         continue;
       }
@@ -225,7 +226,7 @@ Finding& add_mismatch(Findings& found, const Communicator& c, const Divergence& 
   return f;
 }
 
-// Says where they part, as far as the lines tell.
+// Says where they differ, as far as the lines tell.
 void add_where(const FirstDifference& d, Finding& f) {
   if (d.at.seq) {
     set(f.text,
@@ -239,17 +240,16 @@ void add_where(const FirstDifference& d, Finding& f) {
   set(f.text, {"lines_missing", true});
 }
 
-// Adds a finding for each place at which members diverge; those that are not compared join the
-// first.
-void add_partings(const Communicator& comm, const Agreement& agreement, const Case& c, Left& left,
-                  Findings& found) {
+// Adds a finding for each place at which members diverge. Those that are not compared join the
+// first one.
+void add_disagreements(const Communicator& comm, const Agreement& agreement, const Case& c,
+                       WorkLeft& left, Findings& found) {
   std::vector<Divergence> divergences;
   std::size_t compared = 0;
-  for (Parting p : agreement.partings) {
-    // Members that got less far are compared after the last mark that they share with the others,
-    // up to where both got.
-    const bool stopped = p.how == How::stopped;
-    if (stopped && 2 * p.who.size() > comm.members.size()) {  // most did what these did
+  for (Disagreement p : agreement.disagreements) {
+    // Members that got less far are compared from the last common mark to where both got.
+    const bool stopped = p.how == DiffersBy::stopped;
+    if (stopped && 2 * p.who.size() > comm.members.size()) {  // these are the majority
       auto most = std::make_shared<const Members>(p.who);
       p.who = *std::exchange(p.others, std::move(most));
     }
@@ -286,8 +286,9 @@ void add_partings(const Communicator& comm, const Agreement& agreement, const Ca
   }
 }
 
-// Adds who called something else than most at the first of the collectives that no signature covers
-// on some rank: ledgers hold calls that returned, and dumps have no signatures.
+// Compares the calls themselves where some rank's signature does not cover them, as ledgers hold
+// only calls that returned, and dumps have no signatures. Adds the members that differ from most in
+// the first such collective.
 void add_called(const Communicator& comm, const Channel& channel, const Case& c, int& looks,
                 Findings& found) {
   std::map<std::uint64_t, std::map<std::uint32_t, Members>> called;  // by number and fingerprint
@@ -320,10 +321,10 @@ void add_called(const Communicator& comm, const Channel& channel, const Case& c,
       return std::pair(group.size(), -group[0]->comm->rank);
     });
     const auto others = std::make_shared<const Members>(groups[0]);
-    Divergence of{{How::differs, groups[1], others, seq, seq + 1},
+    Divergence of{{DiffersBy::differs, groups[1], others, seq, seq + 1},
                   {difference_at(*groups[1][0], *groups[0][0], seq, c)}};
     for (std::size_t i = 2; i < groups.size(); ++i) {
-      of.add({How::differs, groups[i], others, seq, seq + 1});
+      of.add({DiffersBy::differs, groups[i], others, seq, seq + 1});
     }
     add_mismatch(found, comm, of,
                  {Say::did_not_call,
@@ -334,7 +335,7 @@ void add_called(const Communicator& comm, const Channel& channel, const Case& c,
 }
 
 void mismatches(const Case& c, Findings& found) {
-  Left left;
+  WorkLeft left;
   if (!c.options.read_lines) left.compare = 0;
   int looks = kMostLooks;
   std::map<std::size_t, const Channel*> collectives;
@@ -343,7 +344,7 @@ void mismatches(const Case& c, Findings& found) {
   }
   for (std::size_t i = 0; i < c.communicators.size(); ++i) {
     const std::size_t before = found.size();
-    add_partings(c.communicators[i], c.agreements[i], c, left, found);
+    add_disagreements(c.communicators[i], c.agreements[i], c, left, found);
     const auto calls = collectives.find(i);
     if (found.size() != before || calls == collectives.end()) continue;
     add_called(c.communicators[i], *calls->second, c, looks, found);

@@ -8,8 +8,8 @@ namespace tprof::check {
 
 namespace {
 
-constexpr std::size_t kLength = 100;  // of a list, so that 10,000 ranks do not fill the screen
-constexpr std::size_t kSome = 16;     // more than a list for people shows
+constexpr std::size_t kLength = 100;  // of a list; 10,000 ranks must not fill the screen
+constexpr std::size_t kSome = 16;     // more than a printed list shows
 
 bool is_rank(const read::Process& p) {
   return p.header.rank && !read::is_child(p);
@@ -60,10 +60,7 @@ std::string names_of(const Who& who) {
     names += (names.empty() ? "" : ", ") + name_of(p);
     --left;
   }
-  if (left != 0) {
-    names += fmt::format(" and {} that {} no {}", counted(left, "process"),
-                         left == 1 ? "is" : "are", left == 1 ? "rank" : "ranks");
-  }
+  if (left != 0) names += fmt::format(" and {} without a rank", counted(left, "process"));
   return names;
 }
 

@@ -1,5 +1,5 @@
-// Processes, what stays of them in a finding when their traces are gone, and how people call them
-// and what they count.
+// Names of processes and numbers for people, and what a finding keeps of a process when the traces
+// are gone.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace tprof::check {
 
 using Processes = std::vector<const read::Process*>;
 
-// Returns the processes for which keep() is true, in their order.
+// Returns the processes for which keep() is true, in order.
 template <typename Keep>
 Processes select(const Processes& processes, const Keep& keep) {
   Processes kept;
@@ -24,27 +24,27 @@ Processes select(const Processes& processes, const Keep& keep) {
   return kept;
 }
 
-text::Ranks ranks_of(const Processes& processes);  // of those that have one
+text::Ranks ranks_of(const Processes& processes);  // without processes that have no rank
 
 // Identifies one process to people.
 struct ProcessId {
   std::optional<std::int64_t> rank{};
   std::int64_t pid = 0;
   std::string host{};
-  std::optional<std::int64_t> device{};  // of a process that holds several ranks
-  bool child = false;                    // forked by that rank, and no rank itself
+  std::optional<std::int64_t> device{};  // if the process holds several ranks
+  bool child = false;                    // forked by that rank
 
   ProcessId(const read::Process& process);  // NOLINT(google-explicit-constructor)
   bool operator==(const ProcessId&) const = default;
 };
 
-// Who a finding is about. It does not grow with the number of ranks.
+// Whom a finding is about, in bounded memory.
 struct Who {
   std::uint64_t count = 0;
-  bool running = false;           // the first of them
-  text::Ranks ranks{};            // of those that are ranks themselves
-  std::uint64_t no_ranks = 0;     // how many are none
-  std::vector<ProcessId> some{};  // the only one; else the first of those that are no ranks
+  bool running = false;           // the first of them still runs
+  text::Ranks ranks{};            // without children of ranks
+  std::uint64_t no_ranks = 0;     // how many have no rank
+  std::vector<ProcessId> some{};  // the only one; else the first ones without a rank
 
   Who(const Processes& processes);  // NOLINT(google-explicit-constructor)
   bool operator==(const Who&) const = default;
@@ -52,9 +52,9 @@ struct Who {
 
 // "rank 3", "rank 2 (device 2 of pid 17)", "pid 17 on node7"
 std::string name_of(const ProcessId& process);
-// "rank 3", without any further detail; the same as name_of() if it has no rank.
+// "rank 3" without further detail; name_of() if it has no rank.
 std::string name_of_rank(const ProcessId& process);
-// "ranks 0-3,7", followed by the processes that have no rank.
+// "ranks 0-3,7", then the processes without a rank.
 std::string names_of(const Who& who);
 using text::names_of;
 
@@ -63,10 +63,10 @@ const char* is_or_was(const Who& who);  // or "are", "were"
 // "1 rank", "1,234 ranks", "2 processes"
 std::string counted(std::uint64_t n, const std::string& what);
 
-// "588 to 589 collectives", of ranks that differ; else as counted().
+// "588 to 589 collectives" if the two differ; else as counted().
 std::string counted_to(std::uint64_t fewest, std::uint64_t most, const std::string& what);
 
-// "0 B", ">= 4.00 KiB": the calls of [2^class, 2^(class+1)) bytes.
+// "0 B", ">= 4.00 KiB": for calls of [2^class, 2^(class+1)) bytes.
 std::string size_class(std::int64_t bytes_class);
 
 std::string nccl_error(std::uint64_t result);  // "ncclSystemError (2)"

@@ -1,6 +1,6 @@
-// Finds messages of different sizes at their two ends, which wait for each other for ever, and
-// those that have one end only, among ranks that closed. In a process that was killed or still
-// runs, the other end may come yet: whether it is waited for, hang.cpp tells.
+// Finds messages whose two ends differ in size, which wait for each other for ever, and messages
+// with one end among ranks that closed. If a process was killed or still runs, the other end may
+// still come: hang.cpp says whether a rank waits for it.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -32,7 +32,7 @@ struct Pair {
   bool closed() const { return from.member->closed() && to.member->closed(); }
   bool both_known() const { return sends && receives; }
   bool unmatched() const { return both_known() && *sends != *receives; }
-  // The sizes of its first message that differs.
+  // Both ends of the first message that differs.
   const Operation& sent() const { return *from.number(*differs); }
   const Operation& received() const { return *to.number(*differs); }
   std::pair<std::int64_t, std::int64_t> called_ns() const {
@@ -40,7 +40,7 @@ struct Pair {
   }
 };
 
-// Returns the rank that is in each of these pairs; null if there is none, or another one is too.
+// Returns the rank that is in each of these pairs; null if there is none, or more than one.
 const Member* odd_one(const std::vector<const Pair*>& pairs) {
   const auto in_each = [&](const Member* m) {
     return std::ranges::all_of(pairs, [&](const Pair* p) { return p->has(m); });
@@ -58,7 +58,7 @@ Values sizes_of(const Pair& p) {
           {"received", Bytes{p.received().bytes}}};
 }
 
-// Tells how the sizes from this message on fit those of the next ones.
+// Says whether the sizes match again when one message is left out.
 std::optional<Fact> how(const Pair& p, bool receiver_is_odd) {
   const auto alike = [](const Operation& here, const Operation* there) {
     return there != nullptr && here.bytes == there->bytes;
@@ -75,7 +75,7 @@ std::optional<Fact> how(const Pair& p, bool receiver_is_odd) {
                {"other", (receiver ? p.from : p.to).member->process}}};
 }
 
-// Completes a finding whose first pair is known to differ at a message.
+// Completes a finding with the first differing message of its first pair.
 void add_ends(const Pair& p, bool receiver_is_odd, Finding& f) {
   f.seq = *p.differs;
   f.function = "ncclSend";
@@ -95,7 +95,7 @@ Finding& add_found(const Communicator& c, Kind kind, const Processes& who, Value
   return f;
 }
 
-// Messages of one communicator that do not fit are one finding, of which the first is shown.
+// All such messages of one communicator are one finding, which shows the first.
 void add_sizes(const Communicator& c, std::vector<const Pair*> pairs, Findings& found) {
   if (pairs.empty()) return;
   std::ranges::stable_sort(pairs, {}, [](const Pair* p) { return p->called_ns().second; });
@@ -110,7 +110,7 @@ void add_sizes(const Communicator& c, std::vector<const Pair*> pairs, Findings& 
   if (pairs.size() > 1) set(f.text, {"pairs", pairs.size()});
   if (pairs.size() > 1 && odd != nullptr) set(f.text, {"odd", odd->process});
   if (std::ranges::any_of(pairs, [](const Pair* p) { return !p->closed(); })) {
-    f.severity = Severity::error;  // they hang
+    f.severity = Severity::error;  // both hang
   }
   add_ends(first, odd == nullptr || odd == first.to.member, f);
   Facts others;
@@ -135,7 +135,7 @@ void add_unmatched(const Communicator& c, const Pair& p, Findings& found) {
   if (!p.differs) set(f.text, {"alone", f.seq});
 }
 
-// True if nobody goes on, or can: then a message that has one end only will have no other.
+// True if nobody goes on: then a missing end will never come.
 bool stands(const Communicator& comm, const Case& c) {
   if (std::ranges::all_of(comm.members, &Member::closed)) return true;
   const auto quiet = stood_ns(processes_of(comm.members), c);
@@ -144,7 +144,7 @@ bool stands(const Communicator& comm, const Case& c) {
   return quiet && (!runs || quiet->n > c.options.stuck_after_ns);
 }
 
-// Compares the sums of the ledgers, where lines are missing.
+// Compares the ledgers' sums if lines are missing.
 void add_totals(const Communicator& comm, const Case& c, Findings& found) {
   const auto known = [](const Member& m) { return m.done != nullptr; };
   if (!std::ranges::all_of(comm.members, known)) return;

@@ -1,5 +1,5 @@
-// Checks which ranks there are: missing ones, ones that two processes claim, groups with ranks of
-// their own, and other jobs beside this one.
+// Checks which ranks there are: missing ranks, ranks that two processes claim, groups that number
+// their own ranks, and other jobs in the folder.
 #include <map>
 #include <set>
 
@@ -15,7 +15,7 @@ void missing_ranks(const Case& c, Findings& found) {
   const auto& missing = c.job.missing;
   if (missing.empty() || !c.options.whole_job) return;
   const text::Ranks ranks(missing);
-  std::vector<std::int64_t> left;  // a file, at least
+  std::vector<std::int64_t> left;  // of a file, at least
   for (const read::Skipped& s : c.skipped) {
     if (s.rank && ranks.contains(*s.rank)) left.push_back(*s.rank);
   }
@@ -29,13 +29,13 @@ void missing_ranks(const Case& c, Findings& found) {
       .ranks = ranks;
 }
 
-// If the world size does not tell who is missing, a communicator may.
+// A communicator may show missing ranks that the world size does not.
 void missing_members(const Case& c, Findings& found) {
   if (!c.options.whole_job) return;
   for (const Process* p : c.job.processes) {
-    if (p->end == read::End::lost) return;  // its communicators may not all have been written
+    if (p->end == read::End::lost) return;  // some of its communicators may not have been written
   }
-  // Where ranks stand in the call that makes it, or were refused, that is told.
+  // If ranks are stuck in the call that creates it, or were refused, another finding says so.
   std::set<std::string> not_made;
   for (const Process* p : c.job.processes) {
     const auto& calls = c.calls(*p);
@@ -54,7 +54,7 @@ void missing_members(const Case& c, Findings& found) {
   }
 }
 
-// A communicator has each of its ranks once.
+// A communicator has each rank once.
 void duplicate_ranks(const Case& c, Findings& found) {
   std::set<const Process*> said;
   for (const Communicator& comm : c.communicators) {
@@ -84,10 +84,10 @@ void rank_groups(const Case& c, Findings& found) {
   add(found, Kind::rank_groups, {}, {{"groups", c.job.groups.size()}, {"list", list}});
 }
 
-// The largest size counts, so that more ranks are missing than people would think. Ranks that grew
-// into one communicator (ncclCommGrow) were started with different sizes, and nothing is wrong.
+// The largest size counts, so more ranks may be missing than expected. Ranks joined by ncclCommGrow
+// were started with different sizes, and nothing is wrong.
 void world_sizes(const Case& c, Findings& found) {
-  if (!c.job.groups.empty()) return;  // each has a size of its own
+  if (!c.job.groups.empty()) return;  // each group has its own size
   std::map<std::int64_t, Processes> told;
   for (const Process* p : c.job.processes) {
     if (p->lanes > 1) return;  // a launcher may have counted processes

@@ -15,13 +15,13 @@ namespace {
 using read::Process;
 using About = Started::About;
 
-// These name a thing of the machine or of one process, so that two of them differ too.
+// These name a part of the machine or of one process, so even two values may differ.
 constexpr std::string_view kOnesOwn[] = {"CUDA_VISIBLE_DEVICES", "NCCL_SOCKET_IFNAME"};
 
-// Two that differ may be a mistake. Three values that are each one's own are meant so.
+// Two different values may be a mistake; three distinct ones are meant to differ.
 constexpr std::size_t kNoAccident = 3;
 
-// True if each group of processes has one value, and no other group has it.
+// True if each group of processes has one value that no other group has.
 template <typename Key>
 bool one_each(const std::map<std::string, Processes>& values, const Key& key) {
   std::set<decltype(key(std::declval<const Process&>()))> seen;
@@ -35,8 +35,8 @@ bool one_each(const std::map<std::string, Processes>& values, const Key& key) {
 
 constexpr std::size_t kShown = 4;
 
-// Reports variables and versions that are not the same on all ranks. A process that is no rank may
-// be another program.
+// Reports variables and versions that differ between ranks. A process without a rank may be another
+// program.
 void differences(const Case& c, Findings& found) {
   const Processes ranks =
       select(c.job.processes, [](const Process& p) { return p.header.rank && !read::is_child(p); });

@@ -1,4 +1,4 @@
-// Tells what the processes of a job were started with, and whose each value is.
+// The settings that the processes of a job were started with, and which process has which value.
 #pragma once
 
 #include <map>
@@ -14,17 +14,17 @@ struct Started {
   enum class About { config, env, version, file };
   About about{};
   std::string name;
-  std::map<std::string, Processes> values;  // the empty one: of those where it is not there
+  std::map<std::string, Processes> values;  // "": processes that don't have it
 
-  // True if it is not the same for all.
+  // True if the processes differ in it.
   bool differs() const { return values.size() > 1; }
-  // True for what tells ranks, their devices or their hosts apart: each has a value of its own.
+  // True if it is meant to differ: each rank, device or host has its own value.
   bool is_ones_own() const;
   // Returns "Ring", or "Ring (ranks 0-6), Tree (rank 7)".
   std::string whose() const;
 };
 
-// Returns them in the order of what they are about, then of names.
+// Returns them sorted by About, then by name.
 std::vector<Started> started_with(const Processes& processes);
 
 }  // namespace tprof::check

@@ -12,7 +12,7 @@
 namespace tprof::children {
 
 Child::Child(const std::function<int()>& work, Orphan orphan) {
-  std::fflush(nullptr);  // else it would write what is waiting here once more
+  std::fflush(nullptr);  // else the child would write buffered output again
   const pid_t parent = getpid();
   pid_ = fork();
   if (pid_ != 0) return;

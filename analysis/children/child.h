@@ -1,4 +1,4 @@
-// A process that we forked.
+// A child process.
 #pragma once
 
 #include <sys/types.h>
@@ -10,18 +10,18 @@ namespace tprof::children {
 
 class Child {
  public:
-  // Whether it is killed when we are gone.
+  // Whether it is killed when its parent ends.
   enum class Orphan { lives, dies };
 
   Child() = default;  // none
-  // Runs `work` in a child, which exits with what that returns. If there can be none, pid() is -1,
-  // and errno says why.
+  // Runs `work` in a child, which exits with its result. If forking fails, pid() is -1 and errno
+  // says why.
   explicit Child(const std::function<int()>& work, Orphan orphan = Orphan::lives);
   Child(Child&& other) noexcept;
   Child& operator=(Child&& other) noexcept;
   ~Child() { stop(); }
 
-  pid_t pid() const { return pid_; }  // 0: none, or it was waited for
+  pid_t pid() const { return pid_; }  // 0: none, or already waited for
 
   // Returns its wait status once it has ended.
   int wait();
@@ -30,7 +30,7 @@ class Child {
   void kill(int signal) const;
   // Kills it if it still runs.
   void stop();
-  // Leaves it to itself: it is neither waited for nor killed.
+  // Detaches it: it is neither waited for nor killed.
   void let_go() { pid_ = 0; }
 
  private:

@@ -1,9 +1,9 @@
-// Says of which source this `tprof` was built, and with which compiler.
+// The source and the compiler of this `tprof`.
 #pragma once
 
 namespace tprof::cli {
 
-extern const char* const kCommit;    // "unknown" if the source was not in a repository
-extern const char* const kCompiler;  // and for which processor
+extern const char* const kCommit;    // "unknown" without a repository
+extern const char* const kCompiler;  // and the processor
 
 }  // namespace tprof::cli

@@ -31,9 +31,8 @@
 namespace tprof::cli {
 namespace {
 
-// Keeps files of ours from getting the number of standard input, output or error if that was closed
-// before we were started: our messages would go into them. A closed one can't be read or written
-// afterwards either, and a child gets it closed.
+// If standard input, output or error was closed before the start, keeps our files from getting its
+// number: messages would go into them. It stays unusable, and closed for children.
 void hold_standard_files() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (fcntl(fd, F_GETFD) != -1) continue;
@@ -42,11 +41,11 @@ void hold_standard_files() {
   }
 }
 
-// CLI11 takes an argument in brackets for a list of words, but here it is one, such as of the
-// command of `tprof run`. So a mark stands before it while CLI11 looks at it.
+// CLI11 treats an argument in brackets as a list, but here it is one word, for instance of the
+// command of `tprof run`. So it gets a mark in front while CLI11 parses.
 constexpr char kMark = '\x01';
 
-// A limit that nobody comes near is told only where it was passed.
+// Mentions a high limit only if it was exceeded.
 std::string expected(const Numbers& n, double found) {
   constexpr double kLarge = 1e6;
   constexpr const char* kWhat[] = {"a number", "a whole number", "a number of seconds"};
@@ -57,7 +56,7 @@ std::string expected(const Numbers& n, double found) {
   return fmt::format("{} {}, such as {}", kWhat[n.of], limits, n.example);
 }
 
-// Takes the values that were given for an option. Throws what was expected.
+// Takes the values given for an option. Throws with what was expected.
 void take(const Option& option, std::vector<std::string> values) {
   for (std::string& value : values) {
     if (value.starts_with(kMark)) value.erase(0, 1);
@@ -74,7 +73,7 @@ void take(const Option& option, std::vector<std::string> values) {
     const Numbers& limits = option.numbers;
     const bool is_number = CLI::detail::lexical_cast(values[0], of);
     const auto value = static_cast<double>(of);
-    if (!is_number || !(limits.least <= value && value <= limits.most)) {  // NaN neither
+    if (!is_number || !(limits.least <= value && value <= limits.most)) {  // rejects NaN
       refuse(expected(limits, is_number ? value : 0), "'" + values[0] + "'");
     }
     return of;
@@ -107,7 +106,7 @@ void add_options(const CommandRow& command, CLI::App* to) {
     added->required(option.required);
     const auto* words = std::get_if<std::vector<std::string>*>(&option.to);
     if (words == nullptr && !std::holds_alternative<std::vector<fs::path>*>(option.to)) continue;
-    // An option that may be repeated has a value each.
+    // A repeated option has one value each time.
     added->expected(CLI::detail::expected_max_vector_size)->allow_extra_args(option.is_argument());
     if (option.names == "CMD") to->positionals_at_end();
   }
@@ -117,8 +116,8 @@ std::string did_you_mean(std::string_view near) {
   return near.empty() ? "" : fmt::format(": did you mean {}?", near);
 }
 
-// The command that the first word names; null if it is an option of tprof's own. Throws for
-// anything else.
+// Returns the command that the first word names; null if it is an option of tprof itself. Throws
+// for anything else.
 const CommandRow* known_command(std::span<const CommandRow> commands,
                                 const std::vector<std::string>& words) {
   constexpr std::string_view kOwnOptions[] = {"--help", "-h", "--version", "-V"};
@@ -137,8 +136,8 @@ const CommandRow* known_command(std::span<const CommandRow> commands,
                                          : nearest(word, commands, 0, &CommandRow::name))));
 }
 
-// The words of the command line, with help and version, which other tools have as commands, as the
-// options that they are here: "help merge" as "merge --help".
+// Returns the words of the command line, with the commands help and version turned into options:
+// "help merge" into "merge --help".
 std::vector<std::string> words_of(int argc, char** argv) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   if (words == std::vector<std::string>{"version"}) words = {"--version"};
@@ -149,7 +148,7 @@ std::vector<std::string> words_of(int argc, char** argv) {
   return words;
 }
 
-// Returns what may be meant by the first option that the command does not have.
+// Returns what the first unknown option may mean.
 std::string meant_option(const CommandRow& command, const std::vector<std::string>& words) {
   std::vector<std::string> names = {"--help"};
   for (const Option& option : command.options) {
@@ -163,7 +162,7 @@ std::string meant_option(const CommandRow& command, const std::vector<std::strin
   return "";
 }
 
-// The newest run is taken where neither a PATH nor a DIR was given to a command that does without.
+// Takes the newest run if a command that allows it got neither PATH nor DIR.
 void take_newest_run(const CommandRow& command, Options& o) {
   for (const Option& option : command.options) {
     if (option.required) continue;
@@ -178,7 +177,7 @@ std::vector<std::string> marked(std::vector<std::string> words) {
   for (std::string& word : words) {
     if (word.starts_with('[')) word.insert(word.begin(), kMark);
   }
-  std::ranges::reverse(words);  // as CLI11 wants them
+  std::ranges::reverse(words);  // CLI11 wants them reversed
   return words;
 }
 
@@ -187,8 +186,8 @@ std::string shown(const Option& option) {
   return option.list().front() + (option.value.empty() ? "" : " " + option.value);
 }
 
-// Throws if an option was given without that which it is for, or not one of those that exclude each
-// other.
+// Throws if an option was given without the one that it needs, or if none of several required
+// alternatives was given.
 void need_others(const CommandRow& command, const CLI::App& given) {
   std::vector<std::string> choice;
   std::size_t chosen = 0;
@@ -213,7 +212,7 @@ struct Outcome {
   std::string error{};  // empty: none
 };
 
-// The code of a command that ended so, if all that it printed was written.
+// Returns the exit code, if all output could be written.
 Outcome ended(int code) {
   const int error = text::unwritten();
   if (error == 0) return {code};
@@ -236,27 +235,27 @@ int say(const Outcome& outcome) {
   return outcome.code;
 }
 
-// Runs it in one of the processes that MPI started for it: the first one says what there is to say.
+// Runs a command in one of several MPI processes: only the first one prints.
 int run_together(const CommandRow& command, Options& options) {
   try {
     options.team = team::of_mpi();
   } catch (const std::exception& e) {
     const bool first = team::told_rank() == 0;
     if (first) say({.error = e.what()});
-    // A launcher ends all processes once one has failed: leaves the first the time to say why.
+    // A launcher kills all processes once one has failed: gives the first the time to say why.
     if (!first) sleep(1);
     return kBadUsage;
   }
   if (options.team && options.team->rank() != 0) {
     try {
       return run::work_for(*options.team);
-    } catch (const std::exception&) {  // another process is gone, and the first says so
+    } catch (const std::exception&) {  // another process is gone; the first one says so
       return kBadUsage;
     }
   }
   const int code = say(outcome_of(command, options));
   if (options.team) team::end(*options.team, code);
-  options.team.reset();  // from here on the launcher may end this process
+  options.team.reset();  // from here on the launcher may kill this process
   return code;
 }
 
@@ -274,7 +273,7 @@ int execute(int argc, char** argv) {
   app.failure_message([&](const CLI::App*, const CLI::Error& e) {
     const bool misspelt = dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr ||
                           dynamic_cast<const CLI::RequiredError*>(&e) != nullptr;
-    return fmt::format("tprof: {}{} (tprof{} --help tells more)\n", text::printable(e.what()),
+    return fmt::format("tprof: {}{} (see tprof{} --help)\n", text::printable(e.what()),
                        misspelt && given != nullptr ? meant_option(*given, words) : "",
                        given != nullptr ? fmt::format(" {}", given->name) : "");
   });

@@ -19,11 +19,10 @@ namespace fs = std::filesystem;
 // Exit codes of the contract.
 enum Exit : int { kOk = 0, kFinding = 1, kBadUsage = 2 };
 
-// Does what the command line says, and returns the exit code. An error is one line on standard
-// error.
+// Runs the command line, and returns the exit code. An error is one line on standard error.
 int execute(int argc, char** argv);
 
-// The options of the command line. Each command looks at those that it takes. Empty words were not
+// The options of the command line. Each command uses those that it takes. Empty strings were not
 // given.
 struct Options {
   std::vector<fs::path> paths;
@@ -38,8 +37,8 @@ struct Options {
   std::string run_id;
   std::string events;
   std::string quota;
-  std::string ranks;   // of run: TPROF_RANKS
-  filter::Words only;  // of commands that read traces
+  std::string ranks;   // for run: TPROF_RANKS
+  filter::Words only;  // for commands that read traces
   std::string peak;
   std::int64_t memory_mib = 1024;
   bool quiet = false;
@@ -54,13 +53,13 @@ struct Options {
   bool verbose = false;
   std::string clock;
   double stuck_after_s = 30;
-  double interval_s = 0;  // 0: not asked for
+  double interval_s = 0;  // 0: not given
   bool once = false;
   bool from_start = false;
   std::string format;
   fs::path textfile;
   std::string listen;
-  std::string command;  // for a finding, or ctl's command
+  std::string command;  // for findings, or ctl's command
   std::string argument;
   std::vector<std::string> handlers;
   double handler_wait_s = 10;
@@ -68,16 +67,16 @@ struct Options {
   int keep_windows = -1;  // -1: all
   bool with_torch_profiler = false;
   std::string torch_steps;
-  int top = 0;  // 0: not asked for
+  int top = 0;  // 0: not given
   std::string hist;
   std::int64_t epoch = -1;  // -1: all of them
   int bins = 0;             // 0: the default number
   bool kineto = false;
   bool inspector = false;
   bool mpi = false;
-  std::string ways;          // of budget: fsdp+tp
-  budget::Model model;       // as given: types may be short names, the tolerance is in percent
-  double micro_batches = 0;  // 0: one, as far as anybody knows
+  std::string ways;          // for budget: fsdp+tp
+  budget::Model model;       // as given: with short type names, tolerance in percent
+  double micro_batches = 0;  // 0: not given
   std::string accumulate;
   fs::path budget_file;
   fs::path write;
@@ -85,7 +84,7 @@ struct Options {
   fs::path run_a;
   fs::path run_b;
   std::vector<std::string> fail_on;
-  team::Shared team{};  // the processes that run this command together; null: this one alone
+  team::Shared team{};  // the processes that share this command; null: this one alone
 };
 
 // Converts the seconds of an option.
@@ -93,8 +92,8 @@ inline std::chrono::nanoseconds seconds(double s) {
   return std::chrono::nanoseconds(std::llround(s * 1e9));
 }
 
-// Writes the page of tprof report to a file, which gets its name when it is whole, or to standard
-// output ("-"). An older page makes way for it. Throws BadInput if anything else has that name.
+// Writes the page of tprof report to standard output ("-") or to a file, which gets its name when
+// it is complete. Replaces an older page. Throws BadInput if anything else has that name.
 void write_page(const std::string& page, const fs::path& to);
 
 int run(const Options& o);
@@ -115,7 +114,7 @@ int tail(const Options& o);
 int metrics(const Options& o);
 int watch(const Options& o);
 int ctl(const Options& o);
-int completion(const Options& o);  // these two tell of the table of options
+int completion(const Options& o);  // these two are made from the option table
 int manual(const Options& o);
 
 }  // namespace tprof::cli

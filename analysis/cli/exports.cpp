@@ -28,8 +28,8 @@ namespace tprof::cli {
 
 namespace {
 
-// ui.perfetto.dev opens no more text, as its memory is a browser's; a plain file that is larger is
-// no longer easily handed around.
+// ui.perfetto.dev opens no more text, due to the browser's memory; larger plain files are hard to
+// pass around.
 constexpr std::uint64_t kMostText = std::uint64_t{2} << 30;
 constexpr std::uint64_t kMostPlain = std::uint64_t{1} << 30;
 
@@ -41,7 +41,7 @@ std::uint64_t most_bytes(const Options& o, bool gzip) {
       fmt::format("--max-size: expected a size such as 500M or 4G, found '{}'", o.max_size));
 }
 
-// How much larger the lines become at most, by names, arrows and lanes: measured with device times.
+// By how much names, arrows and lanes make the lines larger at most, measured with device times.
 constexpr double kGrowth = 2.25;
 
 bool fits_with_arrows(std::uint64_t bytes, std::uint64_t most) {
@@ -57,13 +57,13 @@ void require_size(std::uint64_t bytes, const filter::Selection& asked, std::uint
   std::string less = ranks.size() < 2 ? "" : "--ranks " + std::to_string(ranks.front());
   if (!less.empty() && fit > 1) less += "-" + std::to_string(ranks[fit - 1]);
   if (!asked.filter().steps) less += less.empty() ? "--steps 10-12" : " or --steps 10-12";
-  throw read::BadInput(fmt::format(
-      "about {} of lines, by the sizes of the rank files, and {} is the most{}: {}{}--max-size or "
-      "--force writes it all the same",
-      text::bytes(bytes), text::bytes(most),
-      gzip ? " that ui.perfetto.dev opens, compressed or not" : "",
-      less.empty() ? "" : "merge less with " + less + "; ",
-      gzip ? "" : "-o FILE.gz may be larger; "));
+  throw read::BadInput(
+      fmt::format("about {} of lines, judging by the rank files, but {} is the limit{}: "
+                  "{}{}--max-size or --force writes it anyway",
+                  text::bytes(bytes), text::bytes(most),
+                  gzip ? " that ui.perfetto.dev opens, compressed or not" : "",
+                  less.empty() ? "" : "merge less with " + less + "; ",
+                  gzip ? "" : "-o FILE.gz may be larger; "));
 }
 
 void require_replaceable(const fs::path& file) {
@@ -74,7 +74,7 @@ void require_replaceable(const fs::path& file) {
 // Returns null for a format that has a file for each rank.
 std::unique_ptr<trace_export::TableWriter> writer_of(const Options& o) {
   if ((o.kineto || o.inspector) != !o.output.empty()) {
-    throw read::BadInput("-o DIR: with --kineto and --inspector, which need it");
+    throw read::BadInput("-o DIR goes with --kineto and --inspector, which need it");
   }
   if (!o.output.empty()) return nullptr;
   return !o.sqlite.empty() ? trace_export::sqlite_writer(o.sqlite)
@@ -82,7 +82,7 @@ std::unique_ptr<trace_export::TableWriter> writer_of(const Options& o) {
                            : trace_export::parquet_writer(o.parquet);
 }
 
-// Writes a file for each rank. A rank without any call that was timed on the device gets none.
+// Writes a file for each rank that has calls timed on the device.
 void write_ranks(const Options& o, trace_export::Exported& of) {
   trace_export::NewOutput output(o.output, trace_export::NewOutput::Kind::folder);
   const trace_export::RankFormat format =
@@ -108,9 +108,8 @@ void write_ranks(const Options& o, trace_export::Exported& of) {
   }
   if (of.processes.empty()) {
     throw read::BadInput(
-        fmt::format("no {} has a time on the device (TPROF_TIMING=events), so {} would have "
-                    "nothing to compute from",
-                    o.kineto ? "call" : "collective that stands alone",
+        fmt::format("no {} has a time on the device (TPROF_TIMING=events), which {} needs",
+                    o.kineto ? "call" : "ungrouped collective",
                     o.kineto ? "HTA and TensorBoard" : "the Inspector's tools"));
   }
   output.publish();
@@ -119,17 +118,17 @@ void write_ranks(const Options& o, trace_export::Exported& of) {
               check::names_of(text::Ranks(untimed)));
   }
   if (without_rank != 0) {
-    text::say("note: {} left out: of no known rank\n", check::counted(without_rank, "process"));
+    text::say("note: {} left out: rank unknown\n", check::counted(without_rank, "process"));
   }
   if (o.kineto) {
     text::say(
-        "note: computation has no events here: what lies between calls and copies is "
-        "not idle time, whatever a tool calls it\n");
+        "note: computation has no events here: the time between calls and copies is not idle time, "
+        "whatever a tool calls it\n");
   }
 }
 
-// The name of a copy. One that the library would give, such as rank-00003.json, is kept. Any other
-// is the user's, or has a host's, which gets a pseudonym.
+// Returns the name of a copy. The library's own names, such as rank-00003.json, are kept. Other
+// names are the user's or contain a host, and get a pseudonym.
 std::string name_for(const read::Trace& trace, bool of_node, trace_export::Anonymizer& anonymizer,
                      std::set<std::string>& used) {
   const std::string original = trace.source.file.filename().string();
@@ -171,13 +170,13 @@ std::uint64_t write_copy(const read::Trace& trace, bool closed, const fs::path& 
     });
     output.put(std::exchange(text, {}));
   }
-  // A file that was not closed, or was cut in a line, is so in the copy too.
+  // An unclosed or truncated file stays so in the copy.
   output.put(text + (closed ? "\n]\n" : trace.processes.back().cut ? ",\n{" : ",\n"));
   output.close();
   return output.size();
 }
 
-// Notes which processes still run: a reader of the output can't know that any more.
+// Notes which processes still run: readers of the output can't see that.
 void note_running(const read::Trace& trace) {
   for (const read::Process& p : trace.processes) {
     if (p.end != read::End::running || p.forced || p.lane != 0) continue;
@@ -199,12 +198,12 @@ int merge(const Options& o) {
   std::erase_if(files, [&](const read::TraceFile& file) {
     return !file.named && std::filesystem::equivalent(file.path, o.output, ignored);
   });
-  if (files.empty()) throw read::BadInput(o.paths[0], "no rank files but the output itself");
+  if (files.empty()) throw read::BadInput(o.paths[0], "no rank files except the output itself");
   Input in(o, files);
-  // The clocks are found by all ranks, whichever are written.
+  // All ranks determine the clocks, whichever are written.
   const trace_export::TimeAxis axis(in.lines, clock_of(o));
-  // A process that holds several ranks comes as a whole: its header and its ledger are those of all
-  // its ranks.
+  // A process with several ranks is written as a whole, as its header and ledger cover all its
+  // ranks.
   const filter::Selection asked(in.lines, in.only,
                                 {.counts = false,
                                  .device_times = true,
@@ -248,10 +247,8 @@ int merge(const Options& o) {
     text::say("note: {}\n", clocks);
   }
   if (!arrows) {
-    text::say(
-        "note: no arrows between ranks, so that it does not become larger than {}: "
-        "merge less, or give --force\n",
-        text::bytes(most));
+    text::say("note: no arrows between ranks, to keep it below {}: merge less, or give --force\n",
+              text::bytes(most));
   }
   for (const std::string& note : trace_export::notes(others)) text::say("note: {}\n", note);
   text::say("{}: {}{}, {}; open it in https://ui.perfetto.dev\n",
@@ -332,7 +329,7 @@ int anonymize(const Options& o) {
   }
   for (const read::Trace& trace : traces.traces) note_running(trace);
   if (left_out != 0) {
-    text::say("note: {} lines left out: they are not the contract's\n", left_out);
+    text::say("note: {} lines left out: the format does not define them\n", left_out);
   }
   text::say("{}: {} {}, {}; look at it before you publish it\n", text::printable(o.output.string()),
             used_names.size(), used_names.size() == 1 ? "file" : "files", text::bytes(size));

@@ -43,7 +43,7 @@ check::Findings findings_of(const Input& input) {
 }
 
 fs::path newest_run() {
-  const fs::path all = "tprof-traces";  // where `tprof run` and the library put them
+  const fs::path all = "tprof-traces";  // the default of `tprof run` and the library
   fs::path newest;
   fs::file_time_type begun{};
   const auto look_at = [&](const fs::path& folder) {
@@ -60,7 +60,7 @@ fs::path newest_run() {
     }
   }
   if (newest.empty()) {
-    throw read::BadInput("expected a PATH: there is no run in ./tprof-traces to take for it");
+    throw read::BadInput("expected a PATH, as ./tprof-traces has no run");
   }
   text::say("tprof: {}, the newest run here\n", text::printable(newest.string()));
   return newest;

@@ -1,4 +1,4 @@
-// The jobs that the PATHs of a command line are about, and what options say of them.
+// The jobs in the PATHs of a command line, and the options for them.
 #pragma once
 
 #include <string>
@@ -14,13 +14,12 @@
 
 namespace tprof::cli {
 
-// Loads all traces, with progress on a terminal. Each process of a team loads a part, and all have
-// them.
+// Loads all traces, with progress on a terminal. Each process of a team loads a share, and all get
+// everything.
 read::Traces load(const std::vector<read::TraceFile>& files, const team::Shared& team = {},
                   read::Wanted wanted = read::Wanted::lines);
 
-// A command's traces, the job that it is about, and that job's lines, with progress on a terminal
-// when they are loaded.
+// A command's traces, its job, and the job's lines, with progress on a terminal during loading.
 struct Input : NotCopied {
   explicit Input(const Options& o) : Input(o, read::trace_files(o.paths)) {}
   Input(const Options& o, const std::vector<read::TraceFile>& files,
@@ -33,29 +32,28 @@ struct Input : NotCopied {
 };
 run::Lines lines_of(const job::Job& job, const read::Traces& traces);
 
-// Returns the folder of the run in ./tprof-traces that was begun last, and says which on standard
-// error. Throws BadInput if there is none.
+// Returns the folder of the newest run in ./tprof-traces, and names it on standard error. Throws
+// BadInput if there is none.
 fs::path newest_run();
 
-// Says on standard error that a folder of a job that is to be followed has no rank file yet, as
-// people wait at the wrong one. Returns whether it said so: all that comes is the job's, then.
+// Warns on standard error that a folder to be followed has no rank file yet, since it may be the
+// wrong one. Returns whether it did: then all files that come are the job's.
 bool say_if_none_yet(const fs::path& folder);
 
-// True of a file of ours that a new one may replace: it begins so.
+// True if the file begins with the text, so it is ours and may be replaced.
 bool begins_with(const fs::path& file, std::string_view text);
 
-// Prints the findings about what was read on standard error, as other commands print them. Returns
-// the exit code of a command that did all that it was asked with these traces.
+// Prints findings about the traces on standard error. Returns the exit code of a command that
+// succeeded with them.
 int say_findings(const job::Job& job, const read::Traces& traces);
 
-// Returns those of the chosen ranks, which have to be found before a filter leaves anything out of
-// the ledgers.
+// Returns the findings about the chosen ranks. Call it before a filter reduces the ledgers.
 check::Findings findings_of(const Input& input);
 
-// Prints there what was asked for, and what is not exact for that. Nothing without a filter.
+// Prints the filters and their limits on standard error; nothing without filters.
 void say_filter(const filter::Selection& asked);
 
-// Returns PATHs and a choice as they can be typed again.
+// Returns PATHs and a choice as words for a shell.
 std::string typed(const std::vector<fs::path>& paths, const job::Choice& choice = {});
 
 trace_export::Clock clock_of(const Options& o);

@@ -1,4 +1,4 @@
-// The commands for jobs that run, but top: metrics, tail, watch and ctl.
+// The commands for running jobs.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -36,14 +36,14 @@ std::string page(const live::Look& look) {
                                    : std::vector<live::Rank>());
 }
 
-// Throws if something is there that is no file of metrics.
+// Throws if the file exists and is no file of metrics.
 void may_replace(const fs::path& file) {
   std::error_code error;
   const fs::file_status there = fs::symlink_status(file, error);
   if (there.type() == fs::file_type::not_found) return;
   const bool plain = there.type() == fs::file_type::regular;
   if (plain && (begins_with(file, "# HELP tprof_") || fs::file_size(file, error) == 0)) return;
-  throw read::BadInput(file, "is there, and is no file of tprof metrics: give another name");
+  throw read::BadInput(file, "exists and is no file of tprof metrics: give another name");
 }
 
 // Replaces the file in one step, so that a reader sees the old one or the new one.
@@ -83,9 +83,8 @@ int serve(const Options& o) {
   }
 }
 
-// Lines are looked for as often as writers write. Asking whether the job is over takes a look at
-// every rank file. So it is done less often if there are many, and takes at most a tenth of the
-// time.
+// Looks for lines as often as writers write. Checking whether the job is over reads every rank
+// file, so that is done less often if there are many, and takes at most a tenth of the time.
 constexpr std::chrono::milliseconds kBetweenLooks{200};
 constexpr std::chrono::nanoseconds kOverPause = std::chrono::milliseconds(600);
 constexpr int kOverShare = 10;
@@ -147,7 +146,7 @@ class Top {
     }
     const auto unseen = std::ranges::count_if(
         shown_.ranks, [](const live::Rank& rank) { return rank.process->snapshot; });
-    if (unseen != 0) text += fmt::format(", of {} only snapshots are in sight", unseen);
+    if (unseen != 0) text += fmt::format(", {} known by snapshots only", unseen);
     if (!look_.job->beside.empty()) text += "\n" + look_.job->beside;
     return text;
   }
@@ -159,7 +158,7 @@ class Top {
   live::Shown shown_;
 };
 
-// Looks twice if rates are asked for.
+// Looks twice if rates are wanted.
 int once(Top& top, const Options& o) {
   bool there = top.look();
   if (there && o.interval_s > 0) {
@@ -208,7 +207,7 @@ int tail(const Options& o) {
   live::FolderLines lines(o.folder, o.from_start || waits);
   auto due = Steady::now();
   for (bool over = false; !over;) {
-    // Asked before the lines are read: lines that are written in between would be missed otherwise.
+    // Checked before reading the lines, so that lines written in between are not missed.
     if (const auto now = Steady::now(); now >= due) {
       over = live::look_at(o.folder, {}, read::Wanted::counts).over();
       const auto asked = Steady::now();

@@ -1,5 +1,4 @@
-// Writes manual pages in man(7)'s language: tprof(1), which has the settings of the library too,
-// and tprof-COMMAND(1).
+// Writes manual pages in man(7) format: tprof(1) with the library's settings, and tprof-COMMAND(1).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <cerrno>
@@ -17,7 +16,7 @@ namespace tprof::cli {
 
 namespace {
 
-// Escapes what groff would take for a request, an escape or a hyphen that may be broken at.
+// Escapes what groff would treat as a request, an escape or a breakable hyphen.
 std::string roff(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -60,10 +59,10 @@ std::string options_of(const CommandRow& row) {
     if (!option.value.empty()) names += fmt::format(" \\fI{}\\fR", roff(option.value));
     out += fmt::format("{}\n{}\n", names, roff(option.help));
   }
-  return out + ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nsays all this\n";
+  return out + ".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nprints this\n";
 }
 
-// The lines of a row's examples that are commands, or what is said behind them.
+// Returns the command lines of a row's examples, or the text after them.
 std::string examples_of(const CommandRow& row, bool commands) {
   std::string part;
   for (const std::string_view line : text::split(row.examples, '\n')) {
@@ -105,7 +104,7 @@ std::string manual_of_all(std::span<const CommandRow> commands) {
 
 // Completions for bash, zsh and fish, from the option table.
 
-// Within single quotes of a shell.
+// Quotes for a shell with single quotes.
 std::string in_quotes(std::string_view text) {
   std::string out;
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -161,7 +160,7 @@ complete -o default -F _tprof tprof
 std::string zsh_completion(std::span<const CommandRow> commands) {
   std::string names;
   std::string cases;
-  // _arguments takes brackets and colons for its own.
+  // _arguments interprets brackets and colons.
   const auto plain = [](std::string_view help) {
     std::string out;
     for (const char c : help) {

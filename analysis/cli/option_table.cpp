@@ -38,7 +38,7 @@ Option only_with(const char* other, Option option) {
   return option;
 }
 
-// Says what the names of tables don't tell: "range: NVTX; ..."
+// Explains table names that need it: "range: NVTX; ..."
 std::string about_tables() {
   std::string all = "which table";
   for (const report::ByRow& row : report::by_rows()) {
@@ -52,11 +52,10 @@ std::vector<Option> shared_options(Options& o, unsigned which) {
   const std::pair<unsigned, Option> all[] = {
       {kChoice,
        {"--run", &o.choice.run,
-        "which run, where the files are of several (default: the last to start)", "ID"}},
+        "which run, if the files belong to several (default: the last to start)", "ID"}},
       {kChoice,
        {"--attempt", &o.choice.attempt,
-        "which attempt of a run that was started again, from 1 (default: the last)", "N",
-        kAttempt}},
+        "which attempt of a restarted run, from 1 (default: the last)", "N", kAttempt}},
       {kRanks, {"--ranks", &only.ranks, "only these ranks, such as 0-3,7", "LIST"}},
       {kSteps,
        {"--steps", &only.steps, "only calls in these steps, such as 10-, 3-7 or 3,5-7", "LIST"}},
@@ -64,8 +63,8 @@ std::vector<Option> shared_options(Options& o, unsigned which) {
        {"--ops", &only.ops,
         "only these buckets or functions, such as ALLGATHER,H2D or 'nccl*Reduce*'", "NAMES"}},
       {kSizes,
-       {"--sizes", &only.sizes, "only calls of so many bytes, such as 1M-64M, 64K-, -4K or 32768",
-        "RANGE"}},
+       {"--sizes", &only.sizes,
+        "only calls of these sizes in bytes, such as 1M-64M, 64K-, -4K or 32768", "RANGE"}},
       {kComm,
        {"--comm", &only.comms,
         "only calls on these communicators: name, id or its beginning, number, or role such as dp",
@@ -103,21 +102,19 @@ std::vector<CommandRow> commands(Options& o) {
   };
   const Option stuck_after = {
       "--stuck-after", &o.stuck_after_s,
-      "seconds after which a call of a process that still runs is stuck (default 30)", "SECONDS",
+      "seconds after which a call of a running process counts as stuck (default 30)", "SECONDS",
       kStuckAfter};
-  // If a call has stood for less than a second, check says that the rank stopped there.
+  // For check, a call of less than a second means that the rank stopped there.
   Option stands_for = stuck_after;
   stands_for.numbers.least = 1;
-  const Option peak = {
-      "--peak", &o.peak,
-      "the bus bandwidth that links should reach, as nccl-tests counts it, in GB/s: "
-      "400, or intra=450,inter=50 within hosts and between them",
-      "GB/s"};
-  const Option clock = {
-      "--clock", &o.clock,
-      "several hosts on one axis by what their collectives prove (collective, the default: where "
-      "these were timed on the device), or as their wall clocks were (realtime)",
-      "collective|realtime"};
+  const Option peak = {"--peak", &o.peak,
+                       "the busbw of nccl-tests that links should reach, in GB/s: 400, or "
+                       "intra=450,inter=50 within and between hosts",
+                       "GB/s"};
+  const Option clock = {"--clock", &o.clock,
+                        "how to align several hosts: by their collectives (collective, the default "
+                        "if these were timed on the device), or by their wall clocks (realtime)",
+                        "collective|realtime"};
   budget::Model& m = o.model;
   std::vector<CommandRow> rows = {
       {"run",
@@ -141,36 +138,34 @@ the command did.)",
         {"--quota", &o.quota, "TPROF_QUOTA: bytes of lines per process, 0: no limit", "SIZE"},
         {"--ranks", &o.ranks, "TPROF_RANKS: which ranks write lines, such as 0-7,64", "LIST"},
         {"--on-stuck", &o.command,
-         "a shell command for processes of it that are stuck, once, such as 'py-spy dump --pid "
+         "a shell command that is run once for its stuck processes, such as 'py-spy dump --pid "
          "{pid}': see tprof watch",
          "CMD"},
         only_with("--on-stuck", stands_for),
         {"--handler", &o.handlers,
-         "a shell command that gets the lines of the ranks on its standard input as they are "
-         "written, as tprof tail prints them; may be given several times",
+         "a shell command that gets the ranks' lines on standard input as they are written, like "
+         "tprof tail; may be given several times",
          "CMD"},
         only_with("--handler",
                   {"--handler-wait", &o.handler_wait_s,
-                   "seconds that handlers have to read the rest and end, behind the job (default "
-                   "10)",
+                   "seconds for handlers to read the rest and end after the job (default 10)",
                    "SECONDS", kWait}),
         {"--on-window", &o.on_window,
-         "a shell command for each window's file (TPROF_WINDOW_FILES) that is whole, such as 'cp "
-         "{} /shared'",
+         "a shell command for each complete window's file (TPROF_WINDOW_FILES), such as 'cp {} "
+         "/shared'",
          "CMD"},
         {"--keep-windows", &o.keep_windows,
-         "deletes all but the last N windows' files of each rank, behind their --on-window", "N",
+         "deletes all but the last N windows' files of each rank, after their --on-window", "N",
          kWindows},
         {"--with-torch-profiler", &o.with_torch_profiler,
-         "PyTorch's own profiler for some steps of each rank, without a line in the program, and "
+         "PyTorch's own profiler for some steps of each rank, without changing the program, and "
          "both on one timeline: DIR/torch"},
-        only_with("--with-torch-profiler",
-                  {"--torch-steps", &o.torch_steps,
-                   "which, by the steps of PyTorch's optimizers (default: TPROF_SCHEDULE's first "
-                   "window, or 10-12)",
-                   "STEPS"}),
+        only_with("--with-torch-profiler", {"--torch-steps", &o.torch_steps,
+                                            "which steps, counted by PyTorch's optimizers "
+                                            "(default: TPROF_SCHEDULE's first window, or 10-12)",
+                                            "STEPS"}),
         {"--quiet", &o.quiet, "no summary at the end"},
-        required({"CMD", &o.words, "the command and its arguments, behind --"})}},
+        required({"CMD", &o.words, "the command and its arguments, after --"})}},
       {"merge",
        "One Perfetto trace from all ranks",
        R"(  tprof merge tprof-traces/train-20260101-120000-0 -o trace.json.gz
@@ -187,16 +182,15 @@ where the result might become larger than --max-size with them.)",
         required({"-o,--output", &o.output,
                   "the merged trace; FILE.gz is compressed, - is standard output", "FILE"}),
         {"--positions", &o.positions,
-         "each event says its step in its arguments, and its epoch where the program's numbers of "
-         "steps begin again or it is reset"},
+         "each event has its step in its arguments, and its epoch if the program's step numbers "
+         "restart or it is reset"},
         {"--with", &o.with,
-         "a trace of another tool in Chrome's format, such as PyTorch's profiler's: a file, "
-         "folder or pattern, beside the lanes of the rank that it says it is of, or RANK=FILE; may "
-         "be repeated",
+         "a trace of another tool in Chrome's format, such as PyTorch's profiler: a file, folder "
+         "or pattern, shown beside the lanes of its rank, or RANK=FILE; may be repeated",
          "FILE"},
         {"--max-size", &o.max_size,
          "refuse to write more, before compression (default 1GiB, for FILE.gz 2GiB)", "SIZE"},
-        {"--force", &o.force, "write it whatever its size"},
+        {"--force", &o.force, "write any size"},
         clock},
        kChoice | kAllFilters},
       {"export",
@@ -215,7 +209,8 @@ that has the name of the output already is not replaced.)",
         {"--parquet", &o.parquet,
          "the same, for a data set of Parquet files; python3 in PATH needs pyarrow", "DIR"},
         {"--kineto", &o.kineto,
-         "traces like PyTorch's profiler's, of what was timed on the device, a file per rank"},
+         "traces in the format of PyTorch's profiler, with everything timed on the device, a file "
+         "per rank"},
         {"--inspector", &o.inspector,
          "the collectives that were timed on the device, a file per rank"},
         {"-o,--output", &o.output, "a new or an empty folder, for these", "DIR"},
@@ -232,7 +227,8 @@ Each line says how many calls it stands for; behind them stands what no line
 makes, and why.)",
        replay,
        {traces,
-        {"--mpi", &o.mpi, "with mpirun, a process for each rank; else all ranks are in one (-g)"},
+        {"--mpi", &o.mpi,
+         "with mpirun, one process per rank; else one process with all ranks (-g)"},
         json("tprof-replay/1")},
        kChoice | kAllFilters},
       {"summary",
@@ -260,15 +256,14 @@ not whole or nothing was counted; 2 unreadable input. tprof check tells how they
          "host",
          "N", kHowMany},
         {"--hist", &o.hist,
-         "how long calls of an operation or a bucket took, or NVTX ranges of a name, as a "
-         "histogram",
+         "a histogram of the durations of an operation, a bucket, or the NVTX ranges of a name",
          "NAME"},
         {"--epoch", &o.epoch,
          "only what was counted between two resets (tprof_reset, tprof ctl reset), from 0", "N",
          kEpoch},
         only_with("--hist", {"--bins", &o.bins, "of it (default 20)", "N", kHowMany}),
         {"--lines", &o.lines,
-         "read event lines too: tells gathers of objects from those of tensors"},
+         "read event lines too: separates gathers of objects from gathers of tensors"},
         peak},
        kChoice | kAllFilters,
        true},
@@ -298,12 +293,11 @@ The verdict comes first. What only costs time is a note.
 Exit code: 0 no warning and no error, 1 one of these, 2 unreadable input.)",
        report_of,
        {traces,
-        {"-o,--output", &o.output, "the page; replaces one of tprof report", "FILE.html"},
+        {"-o,--output", &o.output, "the page; replaces only pages of tprof report", "FILE.html"},
         {"--json", &o.json, "the page's data, for programs (schema tprof-report/1)"},
         {"--memory", &o.memory_mib,
-         "for the calls of all ranks and their replay (default 1024); of a job that needs more, "
-         "the "
-         "steps in its middle are looked at",
+         "for the calls of all ranks and their replay (default 1024); if a job needs more, only "
+         "steps in its middle are analysed",
          "MiB", kMemory},
         peak},
        kChoice | kAllFilters,
@@ -346,17 +340,15 @@ micro-batches, and it asks for --steps or --micro-batches.)",
         {"--params", &m.params, "parameters, such as 7e9; with tp those of one of its ranks", "P",
          kParams},
         {"--root-params", &m.root_params,
-         "of them those of FSDP's root unit, such as embeddings (default: not known)", "R",
-         kRootParams},
-        {"--layers", &m.layers, "layers, each an FSDP unit beside the root (default: any)", "L",
+         "the part in FSDP's root unit, such as embeddings (default: unknown)", "R", kRootParams},
+        {"--layers", &m.layers, "layers, each an FSDP unit besides the root (default: any)", "L",
          kCount},
         {"--dtype", &m.dtype, "of parameters and gathers (default bf16)", "TYPE"},
         {"--reduce-dtype", &m.reduce_dtype, "of gradients (default: --dtype)", "TYPE"},
         {"--shards", &m.shards,
-         "ranks that hold the parameters together (default: the communicator's that scatters)", "N",
+         "ranks that share the parameters (default: those of the communicator that scatters)", "N",
          kCount},
-        {"--micro-batches", &o.micro_batches, "of a step (default 1, as far as that is known)", "M",
-         kCount},
+        {"--micro-batches", &o.micro_batches, "of a step (default 1, if known)", "M", kCount},
         {"--accumulate", &o.accumulate,
          "gradients are reduced in the last micro-batch (no_sync) or in every one (default: every "
          "for zero2 and zero3, else no_sync)",
@@ -370,9 +362,9 @@ micro-batches, and it asks for --steps or --micro-batches.)",
         {"--budget", &o.budget_file, "a budget of --write, or by hand (schema tprof-budget/1)",
          "FILE"},
         {"--write", &o.write, "writes a budget, a new file, from this run", "FILE"},
-        {"--tolerance", &m.tolerance, "percent of the bytes that are no difference (default 0)",
-         "PERCENT", kPercent},
-        {"--steps", &o.steps, "how many the job made, where that is not known", "N", kMadeSteps},
+        {"--tolerance", &m.tolerance, "percent of the bytes that may differ (default 0)", "PERCENT",
+         kPercent},
+        {"--steps", &o.steps, "how many the job made, if unknown", "N", kMadeSteps},
         json("tprof-budget-report/1")},
        kChoice | kRanks,
        false,
@@ -394,7 +386,7 @@ more than that, and than a tenth of a step, may be chance.)",
        {required({"A", &o.run_a, "folder of rank files, or a merged trace"}),
         required({"B", &o.run_b, "the same, of another run"}),
         {"--fail-on", &o.fail_on, "exit with 1 if these changed, such as calls,time:5%", "LIST"},
-        {"--no-lines", &o.no_lines, "read ledgers only: counts, and no times"},
+        {"--no-lines", &o.no_lines, "read ledgers only: counts without times"},
         json("tprof-diff/1")},
        kAllFilters},
       {"top",
@@ -408,10 +400,9 @@ the snapshots; the job notices nothing.)",
        top,
        {folder,
         {"--interval", &o.interval_s,
-         "from one look to the next (default 2); with --once: the time that rates are over "
-         "(default: totals only)",
+         "between updates (default 2); with --once: the time for rates (default: totals only)",
          "SECONDS", kInterval},
-        {"--once", &o.once, "prints one table and ends, as where standard output is no terminal"},
+        {"--once", &o.once, "prints one table and ends, as it does without a terminal"},
         {"--json", &o.json, "once, for programs (schema tprof-top/1)"}},
        kChoice},
       {"tail",
@@ -427,7 +418,7 @@ has ended.)",
          "jsonl (default): the files' lines, with the rank for pid; table: calls and steps, for "
          "people",
          "jsonl|table"},
-        {"--from-start", &o.from_start, "also what was written before"}}},
+        {"--from-start", &o.from_start, "also the lines written so far"}}},
       {"metrics",
        "Counters of a running job for Prometheus",
        R"(  tprof metrics DIR                              # once, on standard output
@@ -438,10 +429,10 @@ The file is renamed over, and written once or until the job has ended.)",
        {folder,
         {"--textfile", &o.textfile, "for node_exporter's textfile collector", "FILE"},
         {"--listen", &o.listen,
-         "serves GET /metrics; a port alone is the loopback's; until it is ended", "ADDR:PORT"},
+         "serves GET /metrics until it is ended; a port alone is on the loopback", "ADDR:PORT"},
         only_with("--textfile",
-                  {"--interval", &o.interval_s, "writes the file again so often (default: once)",
-                   "SECONDS", kInterval})},
+                  {"--interval", &o.interval_s,
+                   "rewrites the file at this interval (default: once)", "SECONDS", kInterval})},
        kChoice,
        false,
        {"--textfile", "--listen"},
@@ -457,10 +448,9 @@ line; where {pid} or {rank} is in it, once for each process of these findings
 that runs on this machine. Ends with the job, and exits as check does.)",
        watch,
        {folder,
-        {"--exec", &o.command, "the command (default: none, what was found is printed)", "CMD"},
+        {"--exec", &o.command, "the command (default: none, findings are printed)", "CMD"},
         {"--interval", &o.interval_s,
-         "from one look to the next (default: a quarter of --stuck-after, at most 5)", "SECONDS",
-         kInterval},
+         "between checks (default: a quarter of --stuck-after, at most 5)", "SECONDS", kInterval},
         stands_for},
        kChoice},
       {"ctl",
@@ -483,7 +473,7 @@ Exit code: 0 all did it, 1 not all of them, 2 wrong usage or unreadable input.)"
         json("tprof-ctl/1")},
        kChoice},
       {"doctor",
-       "Tells what would be or was traced, and what goes past",
+       "Tells what would be or was traced, and what is missed",
        R"(  tprof doctor                                  this machine and environment
   tprof doctor -- torchrun train.py             what would be traced; runs nothing of it
   tprof doctor tprof-traces/train-20260101-120000-0      what was traced, and what was not
@@ -491,7 +481,7 @@ Exit code: 0 all well, 1 a warning or an error, 2 wrong usage or unreadable
 input.)",
        doctor,
        {{"PATH|CMD", &o.words,
-         "folder of rank files, or a command behind --; neither: this machine"},
+         "folder of rank files, or a command after --; neither: this machine"},
         json("tprof-doctor/1")},
        kChoice},
       {"coverage",
@@ -515,7 +505,7 @@ Exit code: 0 every rank file is closed, 1 some were left as they are, 2
 unreadable input.)",
        recover,
        {required({"PATH", &o.paths, "folder of rank files, or rank files"}),
-        {"--force", &o.force, "processes of other hosts are dead"}}},
+        {"--force", &o.force, "treat processes of other hosts as dead"}}},
       {"anonymize",
        "A copy of traces without hosts, paths and commands",
        R"(  tprof anonymize tprof-traces/train-20260101-120000-0 -o for-the-issue

@@ -1,4 +1,4 @@
-// The one table of every option of every command, with its help.
+// The table of all options of all commands, with their help.
 #pragma once
 
 #include <limits>
@@ -13,7 +13,7 @@ namespace tprof::cli {
 inline constexpr double kNoMost = std::numeric_limits<double>::max();
 inline constexpr double kAboveZero = std::numeric_limits<double>::min();
 
-// The numbers that an option takes, and how a message shows one.
+// The numbers that an option accepts, and an example for messages.
 struct Numbers {
   double least = 0;
   double most = kNoMost;
@@ -29,13 +29,13 @@ struct Option {
   std::string names;  // "-o,--output"
   OptionTarget to;
   std::string help;
-  std::string value{};  // what help calls its value, or its words: "on|off|all"; empty for a flag
+  std::string value{};  // name of its value in help, or its words: "on|off|all"; empty for a flag
   Numbers numbers{};
   bool required = false;
   const char* only_with = nullptr;  // another option of the command
 
   std::vector<std::string> list() const;   // {"-o", "--output"}
-  std::vector<std::string> words() const;  // that it takes, if it is one of a few
+  std::vector<std::string> words() const;  // accepted words, if these are few
   bool is_argument() const { return names[0] != '-'; }
   bool is_flag() const { return std::holds_alternative<bool*>(to); }
 };
@@ -55,16 +55,16 @@ enum Shared : unsigned {
 struct CommandRow {
   const char* name;
   const char* help;
-  const char* examples;  // commands, each behind two blanks, and what there is to say of them
+  const char* examples;  // commands, each after two blanks, and text about them
   int (*execute)(const Options&);
   std::vector<Option> options;
   unsigned shared = 0;
-  bool together = false;  // processes that MPI started share the work, and the first one prints
-  std::vector<std::string> one_of{};  // options of which one has to be given
-  bool or_none = false;               // of these
+  bool together = false;              // MPI processes share the work, and the first one prints
+  std::vector<std::string> one_of{};  // one of these options is required
+  bool or_none = false;               // none of these is fine too
 };
 
-// Returns the commands in the order in which --help lists them. Values that are given go to `o`.
+// Returns the commands in the order of --help. Given values go to `o`.
 std::vector<CommandRow> commands(Options& o);
 
 }  // namespace tprof::cli

@@ -37,7 +37,7 @@ void keep_epoch(read::Traces& traces, const job::Job& job, std::int64_t epoch) {
   }
 }
 
-// A table that can't honour a filter is not shown as if there were none.
+// Refuses a filter that the table can't honour.
 void require_table(const report::ByRow& by, const filter::Words& only) {
   using report::Follows;
   const auto is_fine = [&](const std::string& filter) {
@@ -52,7 +52,7 @@ void require_table(const report::ByRow& by, const filter::Words& only) {
   }
 }
 
-// The commands that tell more than the summary does.
+// Returns commands that tell more than the summary.
 std::vector<std::string> next_of(const Options& o, const read::Traces& traces,
                                  const tables::Summary& s) {
   const std::string which = typed(o.paths, o.choice);
@@ -69,7 +69,7 @@ std::vector<std::string> next_of(const Options& o, const read::Traces& traces,
   return next;
 }
 
-// True for a folder, which can't be run, and for a trace, which is no program.
+// True for a folder and for a trace, neither of which is a program.
 bool is_trace(const fs::path& path) {
   std::error_code error;
   const std::string name = path.filename().string();
@@ -82,7 +82,7 @@ bool is_trace(const fs::path& path) {
 doctor::Report look_around(const std::vector<std::string>& command) {
   if (!command.empty() && !doctor::find_program(command[0])) {
     throw read::BadInput(command[0] +
-                         ": expected a folder of traces, or a program in PATH: neither is there");
+                         ": expected a folder of traces, or a program in PATH; found neither");
   }
   const doctor::Library library = doctor::describe_library(launch::find_library());
   doctor::Report report{.about = command.empty() ? "machine" : "command"};
@@ -140,7 +140,7 @@ budget::Model model_of(const Options& o) {
   return m;
 }
 
-// One file's trouble does not keep the others from being recovered.
+// A problem with one file does not keep others from being recovered.
 int recover_one(const fs::path& file, bool force) {
   try {
     if (const std::string why = read::why_no_file(file); !why.empty()) {
@@ -210,10 +210,9 @@ int check(const Options& o) {
   for (const read::Trace& trace : in.traces.traces) {
     const std::string& of = trace.processes.front().header.window_of;
     if (of.empty()) continue;
-    throw read::BadInput(trace.source.file,
-                         "the file of a window, which does not tell what ranks "
-                         "have done before: give its rank file, " +
-                             of);
+    throw read::BadInput(
+        trace.source.file,
+        "a window's file, which lacks what ranks have done before: give its rank file, " + of);
   }
   const filter::Words& only = in.only.words;
   const job::Job job = filter::with_ranks(in.job, only.ranks);
@@ -264,7 +263,7 @@ int diff_runs(const Options& o) {
     for (const diff::Rule& rule : diff::rules_of(list)) rules.push_back(rule);
   }
   if (o.no_lines && !(o.only.steps + o.only.sizes + o.only.phases).empty()) {
-    throw read::BadInput("--no-lines: not with --steps, --sizes and --phase, which lines tell");
+    throw read::BadInput("--no-lines: not with --steps, --sizes and --phase, which need lines");
   }
   const Input in_a(o, read::trace_files({o.run_a}));
   const Input in_b(o, read::trace_files({o.run_b}));
@@ -283,7 +282,7 @@ int diff_runs(const Options& o) {
        o.json);
   if (!judgement.failed.empty()) return kFinding;
   if (judgement.unknown.empty()) return kOk;
-  throw read::BadInput(fmt::format("--fail-on: nothing can be said of {}: {}",
+  throw read::BadInput(fmt::format("--fail-on: nothing is known about {}: {}",
                                    fmt::join(judgement.unknown, ", "),
                                    fmt::join(judgement.why, "; ")));
 }
@@ -295,7 +294,7 @@ void write_page(const std::string& page, const fs::path& to) {
   }
   trace_export::Output out(to, false, [](const fs::path& there) {
     if (begins_with(there, "<!doctype html><!-- tprof report -->")) return;
-    throw read::BadInput(there, "is there, and is no page of tprof report: give another name");
+    throw read::BadInput(there, "exists and is no page of tprof report: give another name");
   });
   out.put(page);
   out.close();
@@ -310,7 +309,7 @@ int report_of(const Options& o) {
   g.why.room = why::Room(static_cast<std::uint64_t>(o.memory_mib) << 20);
   trace_export::remove_unfinished_on_signals();
   const Input in(o);
-  filter::with_ranks(in.job, in.only.words.ranks);  // throws if there are none of these
+  filter::with_ranks(in.job, in.only.words.ranks);  // throws if none of these is there
   page::gather(in.lines, g);
   const filter::Selection asked(in.lines, in.only, {});
   if (!in.only.words.empty()) page::gather_calls(asked, g);

@@ -28,12 +28,12 @@ namespace {
 
 doctor::Settings settings(const Options& o, const fs::path& library, const fs::path& folder,
                           const std::string& run_id) {
-  std::string pattern;  // of this one folder
+  std::string pattern;  // of this single folder
   for (const char c : fs::absolute(folder).string()) pattern += c == '%' ? "%%" : std::string(1, c);
   doctor::Settings all = {{"LD_PRELOAD", doctor::preload_list(library)},
                           {"TPROF_OUTPUT_DIR", pattern},
                           {"TPROF_RUN_ID", run_id}};
-  // Never replaces a user's tool: NVTX has only one place for one.
+  // Never replaces a user's tool: NVTX supports only one.
   if (launch::process_env("NVTX_INJECTION64_PATH").empty()) {
     all.emplace_back("NVTX_INJECTION64_PATH", library.string());
   }
@@ -51,7 +51,7 @@ doctor::Settings settings(const Options& o, const fs::path& library, const fs::p
   return all;
 }
 
-// Makes the folder for the traces. `asked`: which, or empty.
+// Makes the folder for the traces. `asked`: the user's choice, or empty.
 fs::path made_folder(const fs::path& asked, const Options& o, const launch::Launch& launch) {
   const fs::path traces = "tprof-traces";
   try {
@@ -59,15 +59,16 @@ fs::path made_folder(const fs::path& asked, const Options& o, const launch::Laun
     fs::create_directories(asked);
     return asked;
   } catch (const fs::filesystem_error& e) {
-    throw read::BadInput(asked.empty() ? fs::absolute(traces) : asked,
-                         fmt::format("no folder for the traces can be made there ({}): give one "
-                                     "that can with --out DIR",
-                                     e.code().message()));
+    throw read::BadInput(
+        asked.empty() ? fs::absolute(traces) : asked,
+        fmt::format(
+            "no folder for the traces can be made there ({}): give another one with --out DIR",
+            e.code().message()));
   }
 }
 
-// The verdict, and the page that shows why. Reads all lines: of more than this it is left to tprof
-// report, so that a job's end does not wait for it.
+// Verdict and page need all lines: with more than this they are left to tprof report, so that a
+// job's end need not wait.
 constexpr std::uintmax_t kMostBytes = std::uintmax_t{256} << 20;
 
 std::uintmax_t bytes_of(const launch::FilesOfRun& files) {
@@ -76,8 +77,8 @@ std::uintmax_t bytes_of(const launch::FilesOfRun& files) {
   return bytes;
 }
 
-// Writes the page of a job, and puts its verdict and what to do with it in front of the summary,
-// which then doesn't tell from the ledgers what the lines tell better, nor twice how ranks ended.
+// Writes the page of a job, and puts verdict and advice in front of the summary, which then omits
+// what the lines tell better and how ranks ended.
 void report_on(const job::Job& job, const read::Traces& traces, const fs::path& folder,
                tables::Summary& s, report::TextOptions& options) {
   page::Gathered g;
@@ -98,11 +99,11 @@ void report_on(const job::Job& job, const read::Traces& traces, const fs::path& 
   }
 }
 
-// Why an attempt ended, after which there was another: what `tprof check` says of it first.
+// Returns why an attempt ended before the next one: the first finding of `tprof check`.
 std::string why_it_ended(const job::Job& job, const read::Traces& traces, bool read_lines,
                          const std::string& which) {
   const auto said = check::diagnose(job, traces, {.read_lines = read_lines});
-  const std::string why = said.findings.empty() ? "nothing is wrong with what its ranks did"
+  const std::string why = said.findings.empty() ? "its ranks did nothing wrong"
                                                 : report::sentence(said.findings.front().text);
   return fmt::format("attempt {}: {}\n  (tprof check {} --attempt {})\n", job.attempt,
                      text::printable(why), which, job.attempt);
@@ -141,15 +142,15 @@ void say_what_was_seen(const fs::path& folder, const std::string& run_id, bool f
   const launch::FilesOfRun files = launch::files_of_run(folder, run_id);
   if (files.ours.empty()) {
     text::say(
-        "tprof: no NCCL or CUDA call was seen, so nothing was written; "
-        "tprof doctor -- CMD tells what of a command would be\n");
+        "tprof: no NCCL or CUDA call was seen, so nothing was written; tprof doctor -- CMD tells "
+        "what would be traced\n");
     return;
   }
   print_summary(files, folder, run_id, failed);
 }
 
-// Writes one timeline of the ranks of this host, with what PyTorch's profiler saw of them. Each of
-// many parallel tasks writes one of its own ranks.
+// Writes a timeline of this host's ranks with PyTorch's profiles of them. Each of many parallel
+// tasks writes one of its own ranks.
 void merge_with_torch(launch::TorchProfiler& torch, const fs::path& folder,
                       const std::string& run_id, bool one_of_many) {
   const launch::FilesOfRun files = launch::files_of_run(folder, run_id);
@@ -167,8 +168,8 @@ void merge_with_torch(launch::TorchProfiler& torch, const fs::path& folder,
   merge(o);
 }
 
-// Runs what is done when the command has ended. A failure must not keep us from exiting as the
-// command did.
+// Runs work after the command has ended. A failure must not change our exit status, which is the
+// command's.
 template <typename F>
 void try_to(F&& f) {
   try {
@@ -186,11 +187,11 @@ int run(const Options& o) {
   const std::string run_id = !o.run_id.empty()        ? o.run_id
                              : !launch.run_id.empty() ? launch.run_id
                                                       : launch::random_id();
-  const fs::path library = launch::find_library();  // before anything is made
+  const fs::path library = launch::find_library();  // before anything is created
   const std::string asked =
       o.output.empty() ? launch::process_env("TPROF_OUTPUT_DIR") : o.output.string();
   const fs::path folder = made_folder(launch::folder_of(asked, launch::process_env), o, launch);
-  launch::Feeding feeding(
+  launch::UserProcesses user_processes(
       {o.handlers, seconds(o.handler_wait_s), o.on_window, o.keep_windows, o.quiet}, folder, run_id,
       launch);
   std::optional<launch::TorchProfiler> torch;
@@ -199,7 +200,7 @@ int run(const Options& o) {
     torch.emplace(o.torch_steps, folder);
     all.insert(all.end(), torch->settings().begin(), torch->settings().end());
   }
-  // Whatever is forked behind this has its socket, and so must end when we do.
+  // Processes forked later inherit its socket, so they must end when we do.
   launch::NodeLanes lanes(library, folder, run_id, all);
   if (lanes.with_gpus()) all.emplace_back("TPROF_METRICS", lanes.of_processes());
   const int status = [&] {
@@ -209,7 +210,7 @@ int run(const Options& o) {
   launch::let_writes_fail();
   const bool wrote_lanes = lanes.end();
   try_to([&] { launch::finish_the_dead(folder, run_id); });
-  try_to([&] { feeding.end(); });
+  try_to([&] { user_processes.end(); });
   if (torch) try_to([&] { merge_with_torch(*torch, folder, run_id, launch.task.has_value()); });
   torch.reset();
   const bool speak = !o.quiet && launch.task.value_or(0) == 0;

@@ -19,7 +19,7 @@ struct Severity {
 };
 constexpr Severity kSeverities[] = {
     {"error:", "\x1b[1;31m"}, {"warning:", "\x1b[1;33m"}, {"note:", "\x1b[1;36m"}};
-constexpr std::size_t kLeast = 20;  // characters of a line that is broken
+constexpr std::size_t kLeast = 20;  // characters of a broken line
 constexpr const char* kBold = "\x1b[1m";
 constexpr const char* kPlain = "\x1b[0m";
 
@@ -36,8 +36,8 @@ const Severity* severity_of(std::string_view line) {
   return nullptr;
 }
 
-// Where the rest of a line of words goes on: below its beginning, or below that of what an option
-// or a name stands before. Nothing for a row of a table, which has more columns.
+// Returns the indent for the rest of a line: that of its beginning, or of the text after an option
+// or a name. Nothing for a row of a table, which has more columns.
 std::optional<std::size_t> hang_of(std::string_view line) {
   const std::size_t indent = indent_of(line);
   const std::size_t gap = line.find("  ", indent);
@@ -47,14 +47,14 @@ std::optional<std::size_t> hang_of(std::string_view line) {
   return second;
 }
 
-// Somebody may copy it.
+// Commands are not broken, as people copy them.
 bool is_command(std::string_view line) {
   return line.starts_with("Next: ") || line.starts_with("      tprof ") || line.ends_with(" \\");
 }
 
 void put_broken(std::string_view line, std::size_t columns, std::size_t hanging, std::string& out) {
   std::string hang(hanging, ' ');
-  // The rest of a comment is one, too, and stands below the text of the first line.
+  // The rest of a comment is a comment too, aligned with the text of the first line.
   if (line.starts_with("# ")) hang = "#" + std::string(indent_of(line.substr(1)), ' ');
   bool first = true;
   while (!line.empty()) {
@@ -67,8 +67,8 @@ void put_broken(std::string_view line, std::size_t columns, std::size_t hanging,
   }
 }
 
-// The text as it looks on a terminal of so many columns. Names from a trace have to be printable()
-// before: this adds the only escapes.
+// Returns the text for a terminal of this width. Names from a trace must already be printable():
+// only this adds escapes.
 std::string dressed(std::string_view text, std::size_t columns, bool colours) {
   std::string out;
   bool behind_blank = false;
@@ -77,7 +77,7 @@ std::string dressed(std::string_view text, std::size_t columns, bool colours) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     std::string shown;
-    // If nothing of a line fitted, there would be no end.
+    // Some of the line has to fit, or this would not end.
     if (const auto hang = hang_of(line); hang && *hang + kLeast <= columns && !is_command(line)) {
       put_broken(line, columns, *hang, shown);
     } else {
@@ -90,7 +90,7 @@ std::string dressed(std::string_view text, std::size_t columns, bool colours) {
         shown.insert(at, s->colour);
       } else if (behind_blank && text.starts_with("  ") && !text.starts_with("   ") &&
                  !line.starts_with(' ')) {
-        shown = kBold + shown + kPlain;  // the title of a table
+        shown = kBold + shown + kPlain;  // a table's title
       }
     }
     behind_blank = line.empty();
@@ -107,7 +107,7 @@ std::optional<std::size_t> columns_asked_for() {
 
 }  // namespace
 
-// mpirun gives its processes a terminal without a size, behind which may be a file.
+// mpirun gives its processes a terminal without a size, which may lead to a file.
 std::optional<std::size_t> columns_of_terminal() {
   winsize w{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_col == 0) return {};

@@ -1,6 +1,5 @@
-// Puts text for people on standard output: on a terminal with colours, and with long sentences
-// broken at its right side. Into a file or a pipe it goes as it is, one line per sentence. COLUMNS
-// says how wide tables are there.
+// Prints text on standard output: with colours and line breaks on a terminal, and unchanged into a
+// file or a pipe, where COLUMNS gives the width of tables.
 #pragma once
 
 #include <unistd.h>
@@ -16,10 +15,10 @@
 
 namespace tprof::cli {
 
-std::optional<std::size_t> columns_of_terminal();  // nothing where standard output is none
-std::size_t width_of_tables(std::size_t otherwise = SIZE_MAX);  // where nothing says how wide
+std::optional<std::size_t> columns_of_terminal();  // nothing if standard output is no terminal
+std::size_t width_of_tables(std::size_t otherwise = SIZE_MAX);  // if unknown
 
-// `json`: as it is, on terminals too.
+// `json`: unchanged, even on terminals.
 void show(std::string_view text, bool json = false);
 
 // Shows "merging 41% of 3.20 GiB, 9 s left" on a terminal, for work that takes longer than a
@@ -27,7 +26,7 @@ void show(std::string_view text, bool json = false);
 
 enum class Of { files, bytes };
 
-// Returns what is shown when `done` of `total` took so long.
+// Returns the text for `done` of `total` after this time.
 std::string progress_text(const std::string& what, std::uint64_t done, std::uint64_t total, Of of,
                           std::chrono::nanoseconds took);
 

@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Throws BadInput if the file is of another version of tprof, or of a process that is gone.
+// Throws BadInput if the file is from another version of tprof, or its process is gone.
 read::RingFile running(const fs::path& ring) {
   auto file = read::RingFile::open(ring);
   if (!file) throw read::BadInput(ring, "there is no such file: the process has ended");
@@ -37,10 +37,10 @@ read::RingFile running(const fs::path& ring) {
   return std::move(*file);
 }
 
-// A command that was put into a ring file.
+// A command in a ring file.
 class Asked {
  public:
-  // Throws BadInput as running() does, and if another command waits for its answer.
+  // Throws BadInput like running(), and if another command waits for its answer.
   Asked(const fs::path& path, const Request& request)
       : ring_(running(path)), control_(ring_.lock_control()) {
     const std::uint32_t last =
@@ -56,7 +56,7 @@ class Asked {
   }
 
   bool answered() const { return control_->answered.load(std::memory_order_acquire) == number_; }
-  Obeyed answer() const { return control_->result; }  // only valid once it is there
+  Obeyed answer() const { return control_->result; }  // only valid once it has come
 
  private:
   read::RingFile ring_;
@@ -64,18 +64,18 @@ class Asked {
   std::uint32_t number_ = 0;
 };
 
-constexpr std::chrono::seconds kPatience{2};  // ten times what a running process takes
+constexpr std::chrono::seconds kPatience{2};  // a running process takes a tenth of this
 constexpr std::chrono::milliseconds kPause{5};
 constexpr std::uint64_t kMost = 1'000'000;  // steps ahead
 
-// Returns a step, counted from 1, that no rank reaches within `lead_ns` from now. Returns 0 if a
-// rank has no steps that the program marks.
+// Returns a step, counted from 1, that no rank reaches within `lead_ns` from now; 0 if a rank has
+// no marked steps.
 std::uint64_t step_ahead(const std::vector<Target>& targets, std::uint64_t lead_ns) {
   constexpr std::uint64_t kLongUntold = 500'000'000;
   std::uint64_t last = 0;
   for (const Target& t : targets) {
     const read::RingFile ring = running(t.ring);
-    // As it last said (interpose/format/windows.h).
+    // Its last report (interpose/format/windows.h).
     const StepsBegun& begun = ring.view().head().windows.begun;
     const std::uint64_t count = begun.count.load(std::memory_order_acquire);
     if (count == 0 || begun.marked.load(std::memory_order_relaxed) == 0) return 0;
@@ -96,8 +96,8 @@ void ask_all(std::vector<Target>& targets, const Request& request) {
     t.answer.reset();
     t.trouble.clear();
     if (t.ring.empty()) {
-      t.trouble =
-          fmt::format("its ring file is not in sight: it runs on {}, or could make none", t.host);
+      t.trouble = fmt::format(
+          "its ring file is not visible from here: it runs on {}, or could not create one", t.host);
       continue;
     }
     try {
@@ -124,7 +124,7 @@ bool all_in_sight(const std::vector<Target>& targets) {
   return std::ranges::none_of(targets, [](const Target& t) { return t.ring.empty(); });
 }
 
-// A window of several ranks that is not to begin with a certain step.
+// True for a window of several ranks without a fixed first step.
 bool may_differ(const Request& request, const std::vector<Target>& targets) {
   return request.command == Command::window && !request.same_step && targets.size() > 1;
 }
@@ -136,7 +136,7 @@ std::string done(const Request& request) {
     case Command::start:
       return "has event lines from now on";
     case Command::stop:
-      return "has no event lines from now on; it counts on";
+      return "has no event lines from now on; counting goes on";
     case Command::window: {
       const std::size_t at = request.argument.find('@');
       if (!request.same_step) {
@@ -148,9 +148,9 @@ std::string done(const Request& request) {
           request.argument.substr(0, at), request.argument.substr(at + 1));
     }
     case Command::dump:
-      return "all that it did is in its rank file";
+      return "everything that it did is in its rank file";
     case Command::reset:
-      return "counts its totals from here; the trace counts the whole run";
+      return "counts totals from now on; the trace counts the whole run";
     case Command::timing:
       return request.argument == "host" ? "times no calls on the device from now on"
                                         : "times calls on the device by " + request.argument;
@@ -158,7 +158,7 @@ std::string done(const Request& request) {
   return "";
 }
 
-// A newer library may answer what we don't know.
+// A newer library may give an unknown answer.
 std::size_t place_of(Obeyed result) {
   return static_cast<std::size_t>(result < Obeyed{kObeyedCount} ? result : Obeyed::unknown);
 }
@@ -167,15 +167,15 @@ std::string said(const Request& request, Obeyed result) {
   static constexpr std::string_view kSaid[kObeyedCount] = {
       "",
       "did so already",
-      "goes by its TPROF_SCHEDULE",
+      "follows its TPROF_SCHEDULE",
       "writes no event lines: TPROF_EVENTS=off, or TPROF_RANKS leaves it out",
       "knows no steps: TPROF_STEP=off",
       "can change between host and events only, once it runs",
       "has CUDA_DEVICE_MAX_CONNECTIONS=1, where timing events would keep communication from "
       "overlapping",
-      "could not start the thread that times",
+      "could not start the thread for device times",
       "knows no such command",
-      "had begun the step that its window was to begin with, and has none"};
+      "has already begun the first step of its window, so it has no window"};
   return result == Obeyed::done ? done(request) : std::string(kSaid[place_of(result)]);
 }
 
@@ -202,12 +202,12 @@ std::vector<Target> of_folder(const fs::path& folder, const job::Choice& choice)
   return targets;
 }
 
-// Finds the ring file that the process has mapped, by the process's own view of the file system.
+// Finds the ring file that the process has mapped, through the process's view of the file system.
 Target of_pid(std::int64_t pid) {
   const std::string process = fmt::format("/proc/{}", pid);
   std::ifstream maps(process + "/maps");
   if (!maps) {
-    throw read::BadInput(process, fmt::format("{}: expected a process that this user may look at",
+    throw read::BadInput(process, fmt::format("{}: expected a process that this user may inspect",
                                               std::strerror(errno)));
   }
   for (std::string line; std::getline(maps, line);) {
@@ -284,20 +284,19 @@ std::string to_text(const Request& request, const std::vector<Target>& targets) 
   std::string all;
   for (const Target& t : targets) {
     const std::string what = !t.trouble.empty() ? t.trouble
-                             : t.answer
-                                 ? said(request, *t.answer)
-                                 : fmt::format(
-                                       "gave no answer in {} s: it is stopped, or its machine "
-                                       "is busy; it obeys when it goes on",
-                                       kPatience.count());
+                             : t.answer         ? said(request, *t.answer)
+                                                : fmt::format(
+                                                      "gave no answer in {} s: it is stopped, or its "
+                                                              "machine is busy; it will obey when it goes on",
+                                                      kPatience.count());
     all += fmt::format("{}{}: {}\n", t.name, t.rank ? fmt::format(", pid {}", t.pid) : "",
                        text::printable(what));
   }
   if (!may_differ(request, targets)) return all;
   return all + (all_in_sight(targets)
-                    ? "Which steps these are may differ between ranks: the program marks none\n"
-                    : "Which steps these are may differ between ranks, as not all are in sight: "
-                      "say which one to begin with on each machine, as in window 3@120\n");
+                    ? "These steps may differ between ranks, as the program marks none\n"
+                    : "These steps may differ between ranks, as some ranks are not visible from "
+                      "here: name the first step on each machine, as in window 3@120\n");
 }
 
 std::string to_json(const Request& request, const std::vector<Target>& targets) {

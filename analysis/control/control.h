@@ -1,5 +1,5 @@
-// Asks running processes to do something, through their ring files (interpose/format/control.h),
-// and says what they answered.
+// Sends requests to running processes through their ring files (interpose/format/control.h), and
+// reports their answers.
 #pragma once
 
 #include <cstdint>
@@ -16,31 +16,29 @@ namespace tprof::control {
 struct Request {
   Command command;
   std::string argument;
-  bool same_step = false;  // `argument` says with which step of all ranks a window begins
+  bool same_step = false;  // `argument` names the first step of a window, the same on all ranks
 };
 
-// Throws BadInput if that is no command.
+// Throws BadInput if it is no command.
 Request request_of(const std::string& word, const std::string& argument);
 
-// A process that is asked, and the outcome.
+// An asked process and the outcome.
 struct Target {
   std::string name;  // "rank 3"
   std::optional<std::int64_t> rank;
   std::string host;
   std::int64_t pid = 0;
-  std::filesystem::path ring;      // empty: none is in sight
+  std::filesystem::path ring;      // empty: none is visible from here
   std::string trouble{};           // why it could not be asked; empty: it was
-  std::optional<Obeyed> answer{};  // nothing: it gave none
+  std::optional<Obeyed> answer{};  // nullopt: none
 };
 
-// `where` is a folder with rank files, or a pid. Throws BadInput if no process is to be asked
-// there.
+// `where`: a folder with rank files, or a pid. Throws BadInput if there is no process to ask.
 std::vector<Target> targets_of(const std::filesystem::path& where, const job::Choice& choice);
 
-// Asks them, and waits for their answers. All ranks of a job begin a window with the same step, as
-// far as all of them are in sight. That step is ahead of all ranks. If a rank had begun it before
-// it heard, the next try is further ahead. Only the program's own marks say which steps of two
-// ranks are the same. Returns what they were asked for in the end.
+// Asks them, and waits for their answers. If all ranks of a job are visible from here and the
+// program marks its steps, all begin a window with the same future step; if a rank has already
+// begun it, the next try is further ahead. Returns the final request.
 Request ask(std::vector<Target>& targets, const Request& request);
 
 bool is_well(const Target& target);

@@ -1,5 +1,4 @@
-// Takes from a run what is compared, and compares the settings and all else that two were started
-// with.
+// Collects what is compared of a run, and compares what two runs were started with.
 #include "diff/compare.h"
 
 #include <fmt/format.h>
@@ -24,7 +23,7 @@ namespace {
 using About = Setting::About;
 using Values = std::map<std::pair<About, std::string>, std::set<std::string>>;
 
-// All values that the processes have.
+// Returns all values of the processes.
 Values values_of(const Run& run) {
   Values all;
   const auto add = [&](About about, const char* what, const std::string& value) {
@@ -68,7 +67,7 @@ void compare_settings(const Run& a, const Run& b, Diff& to) {
   }
 }
 
-// Puts the lengths on the devices beside those by the hosts, which run ahead until they wait.
+// Adds the lengths on the devices to those on the hosts, which run ahead until they wait.
 void put_lengths(const why::Times& times, tables::CallsBySteps& all) {
   for (const std::size_t s : times.counted()) {
     const auto step = all.find(times.steps[s]);
@@ -76,7 +75,7 @@ void put_lengths(const why::Times& times, tables::CallsBySteps& all) {
   }
 }
 
-// Returns the steps that are the same on all ranks, without the first.
+// Returns the steps that all ranks made, without the first.
 std::vector<Step> comparable(tables::CallsBySteps all, std::int64_t first, bool by_devices) {
   std::uint64_t ranks = 0;
   std::uint64_t calling = 0;
@@ -119,7 +118,7 @@ Diff compare(const Run& a, const Run& b) {
       d.notes.push_back(fmt::format("{}: {}", name, s.reason));
     }
     if (run->ended) continue;
-    d.notes.push_back(fmt::format("{} did not end, or is not all here: see tprof check", name));
+    d.notes.push_back(fmt::format("{} did not end, or is incomplete: see tprof check", name));
   }
   compare_counts(a, b, d);
   compare_times(a, b, d);
@@ -174,8 +173,8 @@ Run look_at(const filter::Selection& asked, const check::Findings& findings,
   return run;
 }
 
-// Ranks that hold up the others in one of two runs, and do not in the other. In few steps, and
-// without a pattern, any busy machine has such ranks: these are told only if they are no chance.
+// Finds ranks that hold up the others in only one of two runs. Any busy machine has such ranks in a
+// few steps without a pattern: these are reported only if they are no chance.
 
 namespace {
 
@@ -183,8 +182,8 @@ using check::Finding;
 using check::Findings;
 using check::Kind;
 
-// True if its steps are n apart, n more than one, but for gaps, in which another rank may have been
-// later. Each step is so by chance in one of n cases.
+// True if its steps are n > 1 apart, apart from gaps, in which another rank may have been later.
+// Chance gives each step in one of n cases.
 bool is_pattern(const Finding& f) {
   constexpr double kNoChance = 1000;
   std::int64_t n = 0;
@@ -202,20 +201,20 @@ When when(const Finding& f) {
                                                                     : When::now_and_then;
 }
 
-// Its cost for a step: `doubts` is 1 for the most, and -1 for the least.
+// Its cost per step. `doubts`: 1 for the upper bound, -1 for the lower.
 double ns_of(const Finding& f, double doubts) {
   const double per_step = static_cast<double>(f.cost->ns_per_step.value_or(0));
   const double in_run = static_cast<double>(std::max<std::int64_t>(f.cost->ns, 1));
   return per_step * (1 + doubts * static_cast<double>(f.cost->doubt_ns) / in_run);
 }
 
-// The same pause of a host may be seen before the first kernel or behind it, or as a long step.
+// The same pause of a host may appear before the first kernel, after it, or as a long step.
 bool alike(const Finding& a, const Finding& b) {
   if (!why::is_slow_rank(a.kind) || !why::is_slow_rank(b.kind)) return true;
   return (a.kind == Kind::slow_gpu) == (b.kind == Kind::slow_gpu);
 }
 
-// True if `other`, of the other run, is the same, or no less of it.
+// True if `other`, from the other run, is the same or worse.
 bool covers(const Finding& other, const Finding& f) {
   text::Ranks both = other.ranks;
   both.add(f.ranks);
@@ -224,13 +223,13 @@ bool covers(const Finding& other, const Finding& f) {
   return ns_of(other, 1) >= ns_of(f, -1);
 }
 
-// In how many steps its ranks are known to hold up the others: of long ones, in one at least.
+// Returns in how many steps its ranks are known to hold up the others; at least one for long steps.
 std::uint64_t steps_of(const Finding& f) {
   return why::is_slow_rank(f.kind) ? f.in_steps.size() : 1;
 }
 
-// True if its ranks are slow more often than any rank of the other run is by chance. Rare events
-// vary by the root of their number.
+// True if its ranks are slow more often than chance would make any rank of the other run. Rare
+// events vary by the square root of their number.
 bool more_often(const Finding& f, const Run& in, const Run& other) {
   constexpr double kDeviations = 3;
   std::uint64_t by_chance = 0;

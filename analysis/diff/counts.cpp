@@ -1,4 +1,4 @@
-// Pairs the calls of two runs by what they have in common, and compares how many there are.
+// Pairs the calls of two runs and compares their counts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,12 +37,12 @@ auto lower_median(std::vector<T>& all, const Of& of) {
   return std::invoke(of, *middle);
 }
 
-// Per rank. Nullopt: no count is usual. Calls in every second micro-batch are those of the whole
-// run, of which times the number of steps would make twice as many.
+// Returns the usual count per rank; nullopt: none is usual. For calls in every second micro-batch
+// the whole run counts, since the median times the number of steps would be twice as many.
 std::optional<Count> usual(const Run& run, const OpKind& kind) {
   std::vector<read::Amounts> all = in_steps(run, kind);
   if (all.empty()) return std::nullopt;
-  constexpr double kUsual = 0.6;  // of the steps have as many calls as the median one
+  constexpr double kUsual = 0.6;  // of the steps have as many calls as the median step
   read::Amounts middle;
   for (const auto of : {&read::Amounts::calls, &read::Amounts::elements, &read::Amounts::bytes}) {
     middle.*of = lower_median(all, of);
@@ -54,7 +54,7 @@ std::optional<Count> usual(const Run& run, const OpKind& kind) {
 
 struct Counted {
   OpKind kind{};
-  std::optional<Count> step = Count{};  // the usual one; nullopt: there is none
+  std::optional<Count> step = Count{};  // the usual step; nullopt: none
   Count total{};                        // of the whole run
   long double in_step() const { return step ? step->calls : 0; }
 };
@@ -77,7 +77,7 @@ struct Pair {
   std::optional<Counted> b;
 };
 
-// Moves to `pairs` what fits, and is the only one on each side after `project`.
+// Moves to `pairs` what fits and is unique on each side after `project`.
 template <typename Project, typename Fit>
 void pair_up(Side& a, Side& b, std::vector<Pair>& pairs, const Project& project, const Fit& fit) {
   std::map<OpKind, std::pair<Side, Side>> groups;
@@ -111,7 +111,7 @@ std::vector<Pair> pairs_of(Side a, Side b) {
     return as_often(x, y) &&
            same(x.total.elements / x.total.calls, y.total.elements / y.total.calls);
   };
-  const auto elsewhere = [](OpKind& k) {  // on communicators of another size or another role
+  const auto elsewhere = [](OpKind& k) {  // on communicators of another size or role
     k.size.clear();
     if (!is_copy(k.bucket)) k.role.clear();
   };
@@ -128,7 +128,7 @@ std::vector<Pair> pairs_of(Side a, Side b) {
   return all;
 }
 
-// The ratio that there is most often; of several 1, else the least; of none 1.
+// Returns the most frequent ratio; of several 1, else the smallest; 1 if there are none.
 long double most_frequent(std::vector<long double> ratios) {
   std::ranges::sort(ratios);
   long double found = 1;
@@ -146,8 +146,8 @@ long double most_frequent(std::vector<long double> ratios) {
   return found;
 }
 
-// How many times as long B is: what holds for most kinds of calls. One kind alone can't tell a
-// longer run from more calls in each step.
+// Returns by which factor B is longer, according to most kinds of calls. A single kind may just
+// have more calls per step.
 long double longer(const std::vector<Pair>& pairs) {
   std::vector<long double> ratios;
   for (const Pair& p : pairs) {
@@ -156,8 +156,8 @@ long double longer(const std::vector<Pair>& pairs) {
   return ratios.size() < 2 ? 1 : most_frequent(std::move(ratios));
 }
 
-// Whether a step of one run is the same thing as a step of the other: by all calls but those that
-// may be made once for several micro-batches. Nullopt: nothing speaks against comparing them.
+// Checks whether a step of one run is the same thing as a step of the other, by all calls except
+// those made once for several micro-batches. Nullopt: they are comparable.
 std::optional<Unlike> unlike(const Run& a, const Run& b, const std::vector<Pair>& pairs) {
   if (a.steps.empty() || b.steps.empty()) return std::nullopt;
   long double ratio = 0;
@@ -173,7 +173,7 @@ std::optional<Unlike> unlike(const Run& a, const Run& b, const std::vector<Pair>
   if (ratio == 0) return std::nullopt;
   const Unlike u{.in_a = ratio > 1, .times = std::max(ratio, 1 / ratio)};
   if (u.times < 2 || !same(u.times, std::round(u.times))) return std::nullopt;
-  // If as many steps were made, each has more work: a larger batch is a change of the step.
+  // With equally many steps, each just has more work: a larger batch is a change of the step.
   const Run& small = u.in_a ? b : a;
   const Run& large = u.in_a ? a : b;
   if (small.whole_steps) return std::nullopt;
@@ -185,15 +185,15 @@ std::optional<Unlike> unlike(const Run& a, const Run& b, const std::vector<Pair>
   return found;
 }
 
-// Why no counts are compared of the calls that both have.
+// Says why no counts of common calls are compared.
 std::string why_none(const Run& a, const Run& b, const Diff& d) {
   if (d.per_step) {
-    return "the usual steps have none of these calls, and beside them only runs of one length that "
-           "ended are compared";
+    return "the usual steps have none of these calls; outside of these, only finished runs of "
+           "equal length are compared";
   }
   const char* who = a.ended ? "B" : b.ended ? "A" : "A and B";
-  return fmt::format("{} did not end, or {} not all here{}", who, a.ended || b.ended ? "is" : "are",
-                     d.unlike ? "" : ", and no usual steps are known of both");
+  return fmt::format("{} did not end, or {} incomplete{}", who, a.ended || b.ended ? "is" : "are",
+                     d.unlike ? "" : ", and no usual steps are known for both");
 }
 
 }  // namespace
@@ -240,7 +240,7 @@ void compare_counts(const Run& a, const Run& b, Diff& to) {
   to.unlike = unlike(a, b, pairs);
   to.per_step = !a.steps.empty() && !b.steps.empty() && !to.unlike;
   if (!to.per_step) to.longer = to.unlike ? to.unlike->longer : longer(pairs);
-  // Calls beside the usual steps are the same in runs of one length only.
+  // Calls outside of the usual steps are comparable only between runs of equal length.
   const bool whole =
       to.same_traces || (a.ended && b.ended && (!to.per_step || a.steps_seen == b.steps_seen));
   std::size_t compared = 0;
@@ -259,7 +259,7 @@ void compare_counts(const Run& a, const Run& b, Diff& to) {
       if (!whole && c.only_in.empty()) continue;
       c.a = x.total;
       c.b = y.total;
-      if (!c.differs()) continue;  // of the setup, however long the runs are
+      if (!c.differs()) continue;  // of the setup, whatever the runs' lengths
       const long double n = c.only_in.empty() ? to.longer : 1;
       c.a.calls *= n;
       c.a.elements *= n;
@@ -280,10 +280,10 @@ void compare_counts(const Run& a, const Run& b, Diff& to) {
     to.no_counts = why_none(a, b, to);
     return;
   }
-  to.notes.push_back(fmt::format(
-      "calls beside the usual steps, or without lines, are not compared, since the runs are not of "
-      "one length, or did not end ({} of kinds that both have)",
-      not_compared));
+  to.notes.push_back(
+      fmt::format("calls outside of the usual steps, or without lines, are not compared, since the "
+                  "runs differ in length or did not end ({} of kinds that both have)",
+                  not_compared));
 }
 
 }  // namespace tprof::diff

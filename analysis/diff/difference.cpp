@@ -12,16 +12,16 @@ namespace {
 
 constexpr double kFarDeviations = 3;
 constexpr double kFarShare = 0.04;
-constexpr double kLeastShare = 0.01;  // a change of less than that is none that anybody looks for
+constexpr double kLeastShare = 0.01;  // smaller changes are of no interest
 constexpr double kFalseAlarms = 0.01;
 constexpr double kMostAlike = 0.9;
-constexpr double kNormal = 200;  // degrees of freedom, from which on t is as good as normal
+constexpr double kNormal = 200;  // degrees of freedom from which on t is practically normal
 
 struct Sample {
   double n = 0;
   double mean = 0;
   double squares = 0;   // of the distances to the mean
-  double products = 0;  // of each with the next
+  double products = 0;  // of each value with the next
 };
 
 Sample sample(const std::vector<double>& all, const std::vector<bool>& far) {
@@ -39,8 +39,8 @@ Sample sample(const std::vector<double>& all, const std::vector<bool>& far) {
   return s;
 }
 
-// The probability of a value beyond t on either side. With t = sqrt(v) tan(x) the density is that
-// of cos(x)^(v-1), which Simpson's rule adds up.
+// The two-sided probability of a value beyond t. With t = sqrt(v) tan(x) the density is
+// cos(x)^(v-1), which Simpson's rule integrates.
 double beyond(double t, double v) {
   constexpr int kParts = 400;
   const double from = std::atan(t / std::sqrt(v));
@@ -68,7 +68,7 @@ FarAbove far_above(const std::vector<double>& a, const std::vector<double>& b) {
   distances.reserve(a.size() + b.size());
   for (const double v : a) distances.push_back(std::abs(v - middle_a));
   for (const double v : b) distances.push_back(std::abs(v - middle_b));
-  const double deviation = 1.4826 * median(distances);  // of a normal distribution
+  const double deviation = 1.4826 * median(distances);  // for a normal distribution
   const auto far = [&](const std::vector<double>& values, double middle) {
     const double most = middle + std::max(kFarDeviations * deviation, kFarShare * middle);
     std::vector<bool> all(values.size());

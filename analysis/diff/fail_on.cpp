@@ -17,7 +17,7 @@ namespace {
 using Of = TimeChange::Of;
 using About = Setting::About;
 
-// All that there are, each without a share.
+// All rules, without a share.
 std::vector<Rule> known_rules() {
   std::vector<Rule> all = {{"calls", &Count::calls},     {"elements", &Count::elements},
                            {"bytes", &Count::bytes},     {"slow_ranks", Rule::SlowRanks()},
@@ -55,14 +55,14 @@ Rule rule_of(std::string_view item) {
   return rule;
 }
 
-// A figure of how long steps take, in shares of A's usual step.
+// By how much B's steps are longer, in shares of A's usual step.
 struct Longer {
-  double surely = 0;  // B's is longer by so much, as far as that is no chance
-  double seen = 0;    // and by so much with what may be chance
-  double chance = 0;  // as much may be
+  double surely = 0;  // the lower bound, without chance
+  double seen = 0;    // the observed value
+  double chance = 0;  // how much may be chance
 };
 
-// `of`: the step, with what long ones add to it, or these alone. Nullopt: not known.
+// `of`: the step including what long ones add, or the long ones alone. Nullopt: unknown.
 std::optional<Longer> longer_steps(const Diff& diff, Of of) {
   std::optional<Longer> longer;
   if (diff.times.empty()) return longer;
@@ -81,7 +81,7 @@ std::optional<Longer> longer_steps(const Diff& diff, Of of) {
   return longer;
 }
 
-// True if it is longer by more than the share, and much of that may be chance.
+// True if the excess is above the share, but much of it may be chance.
 bool can_not_be_said(const Longer& longer, double share) {
   constexpr double kLeastSeen = 0.01;
   return longer.seen > std::max(share, kLeastSeen) && longer.chance > std::max(share, kMuchNoise);
@@ -99,14 +99,14 @@ Judgement judge(const std::vector<Rule>& rules, const Diff& diff) {
   Judgement all;
   const auto unknown = [&](const std::string& name, const std::string& why) {
     all.unknown.push_back(name);
-    all.why.insert(why.empty() ? "no such time is known of both runs" : why);
+    all.why.insert(why.empty() ? "no such time is known for both runs" : why);
   };
   for (const Rule& rule : rules) {
     bool failed = false;
     if (const auto* count = std::get_if<long double Count::*>(&rule.of)) {
       failed = std::ranges::any_of(diff.counts, [&](const CountChange& c) {
         const long double a = c.a.**count;
-        // Counts that differ by the last digits of a division are the same.
+        // Rounding differences don't count.
         return std::abs(c.b.**count - a) > std::max<long double>(rule.share, 1e-15L) * a;
       });
       if (!failed && !diff.no_counts.empty()) unknown(rule.name, diff.no_counts);
@@ -116,8 +116,9 @@ Judgement judge(const std::vector<Rule>& rules, const Diff& diff) {
       if (!longer) {
         unknown(rule.name, diff.no_times);
       } else if (!failed && can_not_be_said(*longer, rule.share)) {
-        unknown(rule.name, fmt::format("{:.0f}% of a step may be chance: compare longer runs",
-                                       100 * longer->chance));
+        unknown(rule.name,
+                fmt::format("differences of {:.0f}% of a step may be chance: compare longer runs",
+                            100 * longer->chance));
       }
     } else if (std::holds_alternative<Rule::SlowRanks>(rule.of)) {
       if (!diff.slow_ranks) unknown(rule.name, diff.no_times);

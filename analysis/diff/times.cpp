@@ -12,24 +12,24 @@
 namespace tprof::diff {
 namespace {
 
-constexpr double kLeastOfStep = 0.01;  // less of a step is no change that anybody looks for
+constexpr double kLeastOfStep = 0.01;  // smaller changes of a step are of no interest
 
-// The steps of a run that are compared with those of another.
+// The compared steps of a run.
 struct Usual {
   const Run& run;
-  std::vector<const Step*> steps{};  // without those that stand out
-  std::vector<double> lengths{};     // of all
+  std::vector<const Step*> steps{};  // without outstanding ones
+  std::vector<double> lengths{};     // of all steps
 };
 
 using Of = TimeChange::Of;
 using read::Amounts;
 
-constexpr double kMuchInFew = 1.0 / 3;  // of the time, in steps that are far above most
+constexpr double kMuchInFew = 1.0 / 3;  // share of the time in steps far above most
 
-// With more of the waiting that may be transfers, the two are one part.
+// If more of the waits may be transfers, the two are one part.
 constexpr double kMostUnmet = 0.1;
 
-// A figure of the usual steps, in their order: at least and at most, where it is not known better.
+// A figure of the usual steps, in order: lower and upper bounds.
 struct Series {
   std::vector<double> least{};
   std::vector<double> most{};
@@ -49,7 +49,7 @@ double ranks_of(const Usual& side) {
   return static_cast<double>(std::max<std::uint64_t>(side.run.steps[0].calling, 1));
 }
 
-// busbw, of copies algbw.
+// busbw; algbw for copies.
 double bandwidth(const OpKind& kind, const Amounts& s, const Run& run) {
   const std::int64_t n = kind.size == "world" ? run.world : std::atoll(kind.size.c_str());
   const read::Amounts a = {
@@ -58,8 +58,8 @@ double bandwidth(const OpKind& kind, const Amounts& s, const Run& run) {
   return tables::busbw({kind.bucket, {}, {}, {}, n}, a).value_or(algbw.value_or(0));
 }
 
-// The parts of a step and the times and bandwidths of its calls. `waiting_known`: it can be told
-// from transfers.
+// Returns the parts of a step, and the times and bandwidths of its calls. `waiting_known`: waits
+// can be separated from transfers.
 Figures figures_of(const Usual& side, bool waiting_known) {
   Figures all;
   const auto add = [&](Of of, const OpKind& kind, double least, double more = 0) {
@@ -99,7 +99,8 @@ Figures figures_of(const Usual& side, bool waiting_known) {
   return all;
 }
 
-// By how much a figure surely grew or shrank. Nullopt: too few steps have it, or nobody knows.
+// Returns by how much a figure certainly grew or shrank. Nullopt: too few steps have it, or
+// unclear.
 std::optional<Difference> sure_difference(const Series& a, const Series& b) {
   const auto grew = difference(a.most, b.least, {});
   if (grew && grew->b >= grew->a) return grew;
@@ -107,13 +108,13 @@ std::optional<Difference> sure_difference(const Series& a, const Series& b) {
   return shrank && shrank->b < shrank->a ? shrank : std::nullopt;
 }
 
-// The part of the device's time in calls of a bucket that is exposed, in the same steps.
+// Returns the exposed part of a bucket's device time in these steps.
 std::optional<double> exposed_ns(const Usual& side, Bucket bucket) {
   double all = 0;
   std::size_t steps = 0;
   for (const Step* step : side.steps) {
     Amounts sum;
-    double exposed = 0;  // of the timed calls
+    double exposed = 0;  // of timed calls
     for (const auto& [kind, s] : step->kinds) {
       if (kind.bucket != bucket) continue;
       sum += s;
@@ -129,9 +130,9 @@ std::optional<double> exposed_ns(const Usual& side, Bucket bucket) {
   return steps == 0 ? std::nullopt : std::optional(all / static_cast<double>(steps));
 }
 
-// How much of a call is exposed is known of a whole run only, so exposed time is that share of the
-// device's. Its noise is taken for that of what it is the difference of: the device's time in these
-// calls, and the computation beside them, which is no noisier than the step.
+// The exposed share is known for a whole run only, so exposed time is that share of device time. It
+// is device time minus concurrent computation, so its noise is that of these two; computation is no
+// noisier than the step.
 void add_exposed(const Usual& a, const Usual& b, std::vector<TimeChange>& to) {
   const TimeChange step = to[0];
   for (std::size_t i = 0, n = to.size(); i < n; ++i) {
@@ -152,8 +153,9 @@ std::string too_few(const Run& a, const Run& b) {
     return fmt::format("no steps of {} are known{}{}", name, run->no_steps.empty() ? "" : ": ",
                        run->no_steps);
   }
-  return fmt::format("it takes {} usual steps of all ranks behind the first, and A has {} and B {}",
-                     kFewestUsual, a.steps.size(), b.steps.size());
+  return fmt::format(
+      "this needs {} usual steps of all ranks after the first, but A has {} and B {}", kFewestUsual,
+      a.steps.size(), b.steps.size());
 }
 
 Lengths lengths_of(const Usual& side, const std::vector<double>& other) {
@@ -170,8 +172,8 @@ Lengths lengths_of(const Usual& side, const std::vector<double>& other) {
           .longest_ns = *std::ranges::max_element(of)};
 }
 
-// Why no times are known of the calls that a filter leaves; empty: both runs have such calls in
-// their steps, which have the calls that get lines.
+// Returns why no times are known for the calls that pass a filter; empty: both runs have such calls
+// in their steps.
 std::string none_of_these(const Run& a, const Run& b) {
   const auto in_steps = [](const Run& run) {
     return std::ranges::any_of(run.steps, [](const tables::StepCalls& s) {
@@ -188,7 +190,7 @@ std::string none_of_these(const Run& a, const Run& b) {
                      of_a || of_b ? "its" : "their");
 }
 
-// Returns the part of the time that is in those that are far.
+// Returns the share of the time in `far` steps.
 double share_of(const std::vector<double>& lengths, const std::vector<bool>& far) {
   double sum = 0;
   double of_far = 0;
@@ -199,18 +201,18 @@ double share_of(const std::vector<double>& lengths, const std::vector<bool>& far
   return sum > 0 ? of_far / sum : 0;
 }
 
-// How much longer a step seems on average, at most, by where in a wait for the device the first and
-// the last one are.
+// Returns the largest error of the mean step that comes from beginning and ending within a wait for
+// the device.
 double part_of_longest(const std::vector<double>& lengths, const std::vector<bool>& far) {
   double most = 0;
   for (std::size_t i = 0; i < far.size(); ++i) most = std::max(most, far[i] ? 0 : lengths[i]);
   return most / static_cast<double>(lengths.size());
 }
 
-// A pause that is so many times as long as all that the other run has is not the same thing on
-// another day: checkpoints of one program took 0.7 s and 1.7 s.
+// From this ratio on, a pause is not the same thing on another day: checkpoints of one program took
+// 0.7 s and 1.7 s.
 constexpr double kFarLonger = 4;
-constexpr double kLeastPause = 100e6;  // ns: the scheduler of a busy host takes less
+constexpr double kLeastPause = 100e6;  // ns; a busy host's scheduler takes less
 
 // Returns how much more than usual each step takes, if it stands out.
 std::vector<double> extra_of(const Usual& side, const std::vector<bool>& far, double usual) {
@@ -219,7 +221,7 @@ std::vector<double> extra_of(const Usual& side, const std::vector<bool>& far, do
   return all;
 }
 
-// The steps that are far longer than any of the other run. If they add too little, none.
+// Returns the steps that are far longer than any of the other run; none if they add too little.
 std::vector<std::size_t> pauses(const Usual& side, const std::vector<double>& extra, double usual,
                                 double longest_of_other) {
   std::vector<std::size_t> all;
@@ -248,14 +250,14 @@ void put_long(const Usual& side, const std::vector<double>& extra,
   }
   if (lengths.out == 0) return;
   to.notes.push_back(fmt::format(
-      "{} of {} steps of {} {} out from the usual ones by more than these vary, {:.1f} ms longer "
-      "on average, the longest {:.1f} ms: left out of the times of the usual step",
+      "{} of {} steps of {} {} out from the usual ones, {:.1f} ms longer on average, the longest "
+      "by {:.1f} ms: they are left out of the times of the usual step",
       lengths.out, lengths.steps, name, lengths.out == 1 ? "stands" : "stand",
       lengths.out_ns / static_cast<double>(lengths.out) / 1e6, std::ranges::max(extra) / 1e6));
 }
 
-// The one step that is far longer than all others of both runs, if its run is so much longer, too:
-// a host that ran ahead may wait for its device in one step for what it called in all. Else none.
+// Returns the one step that is far longer than all others of both runs, if its run is longer by as
+// much: a host that ran ahead may wait in one step for everything it called before. Else none.
 FarAbove one_pause(const Usual& a, const Usual& b) {
   FarAbove found{std::vector<bool>(a.lengths.size()), std::vector<bool>(b.lengths.size())};
   const bool in_b = std::ranges::max(b.lengths) > std::ranges::max(a.lengths);
@@ -276,12 +278,11 @@ FarAbove one_pause(const Usual& a, const Usual& b) {
   return found;
 }
 
-// Tells of the steps that stand out, and compares what they add to a step on average.
+// Notes the steps that stand out, and compares what they add to a step on average.
 //
-// A few pauses are no sample of which Student's t knows more than that they are few. So what they
-// add is a change, too, if it is more than two of the longest pauses would, of which one may be
-// chance in each run, and than what usual steps may differ by. Those that are far longer than any
-// of the other run are no chance.
+// Student's t says nothing about a few pauses. So they also count as a change if they add more than
+// two of the longest pauses, as one in each run may be chance, and more than the usual steps may
+// differ. Pauses far longer than any of the other run are no chance.
 void compare_long_steps(const Usual& a, const Usual& b, const FarAbove& far, Diff& to) {
   const TimeChange& step = to.times[0];
   std::vector<double> of_a = extra_of(a, far.a, step.a);
@@ -317,8 +318,8 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
   const bool by_devices = run_a.by_devices && run_b.by_devices;
   if (run_a.by_devices != run_b.by_devices && !run_a.steps.empty() && !run_b.steps.empty()) {
     to.notes.push_back(
-        fmt::format("the devices were followed in {} only (TPROF_TIMING): steps are compared by "
-                    "the hosts, which may run ahead of their devices",
+        fmt::format("only {} has device times (TPROF_TIMING): steps are compared by the hosts, "
+                    "which may run ahead of their devices",
                     run_a.by_devices ? "A" : "B"));
   }
   Usual a = usual_of(run_a, by_devices);
@@ -365,15 +366,15 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
   }
   if (ran_ahead) {
     to.notes.emplace_back(
-        "few steps have much of the time, as hosts run ahead of their devices until they wait: the "
-        "means of all steps are compared");
+        "a few steps take much of the time, as hosts run ahead of their devices until they wait: "
+        "the means of all steps are compared");
     const double edges = part_of_longest(a.lengths, far.a) + part_of_longest(b.lengths, far.b);
     to.times[0].noise = std::max(kLeastOfStep * step->a, std::min(to.times[0].noise, edges));
   }
   const auto any = [](const std::vector<bool>& f) { return std::ranges::count(f, true) != 0; };
   if (!ran_ahead || any(far.a) || any(far.b)) compare_long_steps(a, b, far, to);
   add_exposed(a, b, to.times);
-  if (run_a.of_some_calls()) {  // steps are as long as all of their calls make them
+  if (run_a.of_some_calls()) {  // other calls also determine the length of steps
     std::erase_if(to.times, [](const TimeChange& t) { return t.of < Of::exposed; });
     to.lengths_a = to.lengths_b = {};
   }
@@ -384,11 +385,11 @@ void compare_times(const Run& run_a, const Run& run_b, Diff& to) {
   };
   if (worse(Of::waiting, Of::communication) && worse(Of::busbw)) {
     to.notes.emplace_back(
-        "bandwidths are of the whole time that calls take on the device, waiting for other ranks "
-        "with it, which grew: that they fell need be no change of the network");
+        "bandwidths are computed from the calls' whole time on the device, including waits for "
+        "other ranks, which grew: lower ones may not be the network's fault");
   }
   if (!run_a.whole_steps || !run_b.whole_steps) {
-    to.notes.emplace_back("what is a step here may be one of its micro-batches");
+    to.notes.emplace_back("each step here may be a micro-batch");
   }
 }
 

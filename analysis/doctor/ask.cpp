@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned kPatienceSeconds = 20;
 constexpr std::size_t kMaxText = std::size_t{4} << 20;
 
-// Reads until the pipe is closed. Returns false if there is too much.
+// Reads until the pipe is closed. Returns false if it is too much.
 bool read_all(int fd, std::string& text) {
   char buffer[65536];
   for (ssize_t n = 0; (n = ::read(fd, buffer, sizeof buffer)) != 0;) {
@@ -30,7 +30,7 @@ bool read_all(int fd, std::string& text) {
   return true;
 }
 
-// find_spec of a name without a dot imports nothing.
+// find_spec imports nothing if the name has no dot.
 constexpr const char* kQuestion = R"(
 import importlib.util, json, platform
 found = {}
@@ -90,7 +90,7 @@ Closure libraries_of(const std::filesystem::path& object, const std::string& loa
                      const std::string& preload) {
   Closure closure;
   const std::string path = std::filesystem::absolute(object).string();
-  // Asks as ldd does: unlike --list this goes on after a library that is not found.
+  // Asks like ldd: unlike --list, this goes on after a missing library.
   const Answer answer =
       ask({loader, path}, {{"LD_PRELOAD", preload}, {"LD_TRACE_LOADED_OBJECTS", "1"}});
   std::istringstream lines(answer.text);

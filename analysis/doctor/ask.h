@@ -1,4 +1,4 @@
-// Asks other programs, and takes what they say within 20 seconds.
+// Runs other programs, and returns what they print within 20 seconds.
 #pragma once
 
 #include <filesystem>
@@ -10,20 +10,20 @@
 namespace tprof::doctor {
 
 struct Answer {
-  int code = -1;     // exit code; -1: it could not be started, was killed, or took too long
+  int code = -1;     // exit code; -1: not started, killed, or too slow
   std::string text;  // standard output and standard error together
 };
 
-// Variables over our environment. An empty value takes the variable away.
+// Changes to our environment. An empty value removes the variable.
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-// Called in a child, which goes on as the command. Comes back only if that failed, with errno.
+// Executes the command; call it in a child. Returns only on failure, with errno.
 void become(const std::vector<std::string>& command, const Settings& settings);
 
 Answer ask(const std::vector<std::string>& command, const Settings& settings);
 
-// The libraries that a program or library gets. Its own dynamic loader is asked, which knows RPATH,
-// RUNPATH, LD_LIBRARY_PATH and its cache better than we do. Nothing of the program runs.
+// The libraries of a program or library, from its own dynamic loader, which knows RPATH, RUNPATH,
+// LD_LIBRARY_PATH and its cache best. Nothing of the program runs.
 struct Closure {
   std::map<std::string, std::string> libraries;  // name -> path; empty path: not found
   std::vector<std::string> complaints;           // lines that name no library
@@ -31,8 +31,8 @@ struct Closure {
 Closure libraries_of(const std::filesystem::path& object, const std::string& loader,
                      const std::string& preload);
 
-// The packages that move data (torch, cupy, vllm, jax, ...) and that a Python interpreter would
-// import, found without importing them.
+// The packages that move data (torch, cupy, vllm, jax, ...) that a Python interpreter would find,
+// without importing them.
 struct Python {
   std::string version;                                    // empty: it did not answer
   std::map<std::string, std::filesystem::path> packages;  // name -> folder

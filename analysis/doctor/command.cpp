@@ -21,7 +21,7 @@ using check::Kind;
 using check::Say;
 using enum check::Severity;
 
-// Python packages, and the kind that each has as an object in a process.
+// Python packages, and the kind of each as a library in a process.
 constexpr std::pair<const char*, const char*> kMoversOfData[] = {
     {"jax", "jax"},          {"tensorflow", "tensorflow"},
     {"cupy", "cupy"},        {"mscclpp", "mscclpp"},
@@ -33,8 +33,7 @@ bool is_wrapped(std::string_view file) {
   return file.starts_with("libnccl.so") || file.starts_with("libcudart.so");
 }
 
-// True for the vendor's libraries, which bring a CUDA runtime of their own: their copies are their
-// own.
+// True for NVIDIA's libraries, which contain their own CUDA runtime: their copies are internal.
 bool is_vendors(std::string_view file) {
   return file.starts_with("libnccl.so") || file.starts_with("libcu") || file.starts_with("libnv") ||
          file.starts_with("libnpp");
@@ -122,7 +121,7 @@ class Examination {
     return closure;
   }
 
-  // Finds a thing of a kind that has other words too.
+  // Adds a finding whose sentence is not its kind's own.
   void find(Say say, Kind kind, check::Values values) {
     check::Finding& found = report_.find(kind, std::move(values));
     found.text.what = say;
@@ -132,7 +131,7 @@ class Examination {
     report_.find(Kind::not_found, {{"object", of.string()}, {"library", name}}).severity = severity;
   }
 
-  // Returns nullopt if it is no ELF file, or can't be read, which is a finding.
+  // Returns nullopt if it is no ELF file; if it can't be read, adds a finding too.
   std::optional<Elf> elf_of(const std::string& path) {
     try {
       return read_elf(path);
@@ -163,7 +162,7 @@ class Examination {
     }
   }
 
-  // Finds a CUDA runtime or an NCCL that is linked in.
+  // Finds a statically linked CUDA runtime or NCCL.
   void linked_in(const std::string& path, const Elf& elf, bool program) {
     const auto needs = [&](std::string_view prefix) {
       return std::ranges::any_of(elf.needed,
@@ -187,7 +186,7 @@ class Examination {
   void python(const Program& interpreter) {
     const Python p = ask_python(interpreter.path);
     if (p.version.empty()) return report_.fact("Python", "did not answer");
-    report_.fact("Python", p.version + "; what it imports is known only when it runs");
+    report_.fact("Python", p.version + "; its imports are known only when it runs");
     for (const auto& [name, folder] : p.packages) {
       if (name != "nvidia") report_.fact(name, folder.string());
     }
@@ -201,8 +200,7 @@ class Examination {
     }
   }
 
-  // Looks at the libraries that PyTorch was linked to. If one is not found, takes what its wheels
-  // bring.
+  // Looks at the libraries that PyTorch links to. If one is missing, takes the one from its wheels.
   void pytorch(const Python& p) {
     const fs::path torch = p.packages.at("torch");
     const fs::path object = torch / "lib/libtorch_cuda.so";

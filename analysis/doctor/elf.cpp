@@ -31,13 +31,13 @@ struct Image : NotCopied {
     close(fd);
   }
 
-  // Throws if libelf has nothing there.
+  // Throws if libelf returned null.
   template <typename T>
   T* needed(T* there) const {
     if (there != nullptr) return there;
     const off_t size = lseek(fd, 0, SEEK_END);
     throw read::BadInput(file, static_cast<std::uint64_t>(size),
-                         "expected more of this ELF file: it is cut or damaged");
+                         "this ELF file is truncated or damaged");
   }
   std::string_view text(std::size_t strings, std::size_t offset) const {
     const char* text = elf_strptr(elf, strings, offset);
@@ -95,7 +95,7 @@ void add_section(const Image& image, Elf_Scn* section, std::size_t names, Elf& t
 
 constexpr int kMaxHops = 8;
 
-// Programs that run the command after their own arguments, each with a space on both sides.
+// Programs that run the command after their own arguments; each has spaces around it.
 constexpr std::string_view kRunHere =
     " env nice nohup time timeout numactl taskset stdbuf chrt ionice setsid strace setarch "
     "prlimit ";
@@ -121,8 +121,7 @@ bool executable(const fs::path& file) {
   return fs::is_regular_file(file, error) && access(file.c_str(), X_OK) == 0;
 }
 
-// Returns the words after "#!". Without any it returns the shell, which takes a text file without
-// them.
+// Returns the words after "#!"; the shell if there are none.
 std::vector<std::string> interpreter_of(const fs::path& file) {
   constexpr std::size_t kKernelTakes = 258;
   std::string line(kKernelTakes, '\0');
@@ -137,8 +136,7 @@ std::vector<std::string> interpreter_of(const fs::path& file) {
   return command.empty() ? std::vector<std::string>{"/bin/sh"} : command;
 }
 
-// Returns the words from the first argument on that is a program. Options and their values are
-// none.
+// Returns the words from the first argument on that is a program; options and their values are not.
 std::vector<std::string> what_it_runs(const std::vector<std::string>& command) {
   const auto first = std::find_if(command.begin() + 1, command.end(), [](const std::string& word) {
     return !word.starts_with('-') && word.find('=') == std::string::npos && find_program(word);
@@ -157,7 +155,7 @@ std::optional<Elf> read_elf(const std::filesystem::path& file) {
   image.needed(size == sizeof begin ? &size : nullptr);
   std::memcpy(&found.machine, begin + EI_NIDENT + sizeof found.machine, sizeof found.machine);
   found.is_64_bit = begin[EI_CLASS] == ELFCLASS64;
-  // This is enough: libtprof.so is neither 32-bit nor big-endian.
+  // No more is needed: libtprof.so is neither 32-bit nor big-endian.
   if (!found.is_64_bit || begin[EI_DATA] != ELFDATA2LSB) return found;
   elf_version(EV_CURRENT);
   image.elf = image.needed(elf_begin(image.fd, ELF_C_READ_MMAP, nullptr));

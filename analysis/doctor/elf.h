@@ -1,5 +1,5 @@
-// Reads what an ELF file says of itself, as far as preloading is concerned. The file may be
-// anything, so every offset is checked.
+// Reads what matters for preloading from an ELF file. Every offset is checked, since the file may
+// be damaged.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ struct Elf {
   std::string interpreter;    // path of its dynamic loader, empty: none
   std::set<std::string> needed;
   std::set<std::string> defines;  // nccl* and cuda* functions in its dynamic symbols
-  bool dlsym = false;             // it has a dlsym of its own
-  std::set<std::string> wants;    // undefined nccl*, cuda* and __cuda* names in them
+  bool dlsym = false;             // it has its own dlsym
+  std::set<std::string> wants;    // undefined nccl*, cuda* and __cuda* symbols
   std::set<std::string> hidden;   // defined, but in .symtab only
   bool kernels = false;           // it has CUDA kernels
-  bool nccl_text = false;         // a text of NCCL's is in it, which a stripped file keeps
-  std::string function_list;      // of a libtprof.so (interpose/api/function_list.cpp)
+  bool nccl_text = false;         // it contains a text of NCCL's, which survives stripping
+  std::string function_list;      // only in a libtprof.so (interpose/api/function_list.cpp)
 };
 
-// Returns nullopt if the file is no ELF file. Throws BadInput if it is damaged or unreadable.
+// Returns nullopt if it is no ELF file. Throws BadInput if it is damaged or unreadable.
 std::optional<Elf> read_elf(const std::filesystem::path& file);
 
 std::string machine_name(std::uint16_t machine);  // "x86-64"

@@ -61,7 +61,7 @@ std::vector<Column<Function>> function_columns(bool counted) {
           {"served by", nullptr, Unit::text, &F::library}};
 }
 
-// Functions that one library serves share a line, unless their calls were counted.
+// Functions of the same library share a line, unless their calls were counted.
 void functions_text(std::string& out, const Report& r) {
   if (r.functions.empty()) return;
   if (r.counted) {
@@ -95,10 +95,10 @@ void functions_text(std::string& out, const Report& r) {
 struct WrappedFunction {
   std::string library;  // "nccl", "nccl_ep", "cudart", "cuda" or "cupti"
   std::string name;
-  std::string since;                 // version of the library, "12.8"; empty: not known
-  std::vector<std::string> buckets;  // of its calls; empty: it only helps to count others
+  std::string since;                 // version of the library, "12.8"; empty: unknown
+  std::vector<std::string> buckets;  // of its calls; empty: wrapped only to count other calls
   std::string elements;              // "count", "count_times_ranks" or "bytes"; empty: none
-  std::string needs;                 // setting without which it is passed through
+  std::string needs;                 // the setting without which it is passed through
 };
 
 struct LeftOutFunction {
@@ -117,7 +117,8 @@ bool is_per_thread_twin(std::string_view name) {
 }
 constexpr unsigned kTwinsSince = 7000;  // CUDA 7.0 brought the per-thread default stream
 
-// 12080 is CUDA's number for 12.8, 22800 NCCL's for 2.28. A twin has the number of its function.
+// 12080 is CUDA 12.8, 22800 NCCL 2.28. A per-thread twin (_ptsz, _ptds) has the number of its
+// function.
 std::string version(const WrappedFunction& f, std::string_view text) {
   unsigned number = text::number<unsigned>(text).value_or(0);
   if (is_per_thread_twin(f.name)) number = std::max(number, kTwinsSince);
@@ -213,7 +214,7 @@ std::string to_json(const FunctionList& list) {
 
 using read::Process;
 
-// Returns, for each function and library, the processes that it served and the calls of all.
+// Returns the processes and calls for each function and library.
 std::vector<Function> functions(const job::Job& job) {
   struct Use {
     std::uint64_t calls = 0;
@@ -224,7 +225,7 @@ std::vector<Function> functions(const job::Job& job) {
     if (!p->footer) continue;
     for (const read::BoundFunction& f : p->footer->functions) {
       Use& use = uses[{f.name, f.library}];
-      if (p->lane == 0) use.calls += f.calls;  // those of the whole process
+      if (p->lane == 0) use.calls += f.calls;  // the whole process's calls
       use.processes.push_back(p);
     }
   }
@@ -234,7 +235,7 @@ std::vector<Function> functions(const job::Job& job) {
     all.push_back({key.first, key.second, use.calls,
                    everywhere ? text::Ranks() : check::ranks_of(use.processes)});
   }
-  // Functions that move data come first. The others count no calls.
+  // Functions that move data come first. The others have no counts.
   std::stable_partition(all.begin(), all.end(), [](const Function& f) { return f.calls != 0; });
   return all;
 }
@@ -329,14 +330,14 @@ Report report_of_traces(const job::Job& job, const read::Traces& traces) {
   fact_of_each(r, job, "CUDA", [](const Process& p) { return p.header.cudart_path; });
   fact_of_each(r, job, "cross-check", [](const Process& p) -> std::string {
     if (!p.footer || !p.footer->missed) return "";
-    return p.footer->missed->empty() ? "every call that NCCL told of (NVTX) passed libtprof.so"
-                                     : "NCCL's NVTX ranges show calls that went past libtprof.so";
+    return p.footer->missed->empty() ? "every call in NCCL's NVTX ranges passed through libtprof.so"
+                                     : "NCCL's NVTX ranges show calls that bypassed libtprof.so";
   });
   const auto unknown =
       std::ranges::count_if(job.processes, [](const Process* p) { return !p->footer; });
   if (unknown != 0) {
-    r.fact("unknown", fmt::format("{} of {} processes did not say what served them", unknown,
-                                  job.processes.size()));
+    r.fact("unknown", fmt::format("{} of {} processes did not say which libraries served them",
+                                  unknown, job.processes.size()));
   }
   r.functions = functions(job);
   std::set<std::pair<std::string, std::string>> tools;

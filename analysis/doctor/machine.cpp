@@ -34,7 +34,7 @@ namespace {
 using check::Kind;
 using enum check::Severity;
 
-constexpr std::uint64_t kClosingBytes = 64 << 10;  // a smaller file can't even be closed
+constexpr std::uint64_t kClosingBytes = 64 << 10;  // the closing lines need this much
 
 void loads(const Library& library, Report& report) {
   report.fact("library", library.path.string());
@@ -82,7 +82,7 @@ void preloads(const Library& library, const check::Variables& env, Report& repor
     report.find_meaning("interposer", fmt::format("{} ({} functions)", entry, wraps), env);
   };
   each_preload(preload_list(library.path), look_at);
-  std::ifstream system("/etc/ld.so.preload");  // behind those of LD_PRELOAD
+  std::ifstream system("/etc/ld.so.preload");  // loaded after those of LD_PRELOAD
   for (std::string entry; system >> entry;) each_preload(entry, look_at);
   if (order.size() > 1) report.fact("preloads", fmt::format("{}", fmt::join(order, ", then ")));
 }
@@ -97,7 +97,7 @@ void tool_variables(const check::Variables& env, Report& report) {
   }
 }
 
-// Tells what killed processes have left in the memory of this machine.
+// Reports what killed processes have left in this machine's memory.
 void left_rings(const fs::path& output, Report& report) {
   struct Left {
     std::size_t rings = 0;
@@ -116,7 +116,7 @@ void left_rings(const fs::path& output, Report& report) {
   for (const auto& [folder, left] : folders) {
     if (told++ == kMostFolders) {
       report.fact("left ring files",
-                  fmt::format("{} of killed processes in all, {}, of {} folders", all.rings,
+                  fmt::format("{} of killed processes in total, {}, of {} folders", all.rings,
                               text::bytes(all.bytes), folders.size()));
       break;
     }
@@ -144,27 +144,27 @@ void settings(const check::Variables& env, Report& report) {
 
 using check::Say;
 
-// The bytes that a process needs at once: the ring file's head and one thread's part.
+// The bytes that a process needs at first: the ring file's head and one thread's part.
 constexpr std::size_t kRingBytes = sizeof(Head) + (std::size_t{1} << 20) + (std::size_t{64} << 10);
 
-// Returns the part of the pattern that is the same for all processes.
+// Returns the part of the pattern that all processes share.
 fs::path common_folder(const std::string& pattern) {
   fs::path folder;
   for (const fs::path& part : fs::absolute(pattern)) {
     if (part.string().find('%') != std::string::npos) break;
-    if (!part.empty()) folder /= part;  // it is empty after a last slash
+    if (!part.empty()) folder /= part;  // empty after a trailing slash
   }
   return folder;
 }
 
-// Does what the library does: makes a file, allocates its space, maps it. Returns which step
-// failed, with errno; nullopt if none did.
+// Does what the library does: creates a file, allocates its space, maps it. Returns the failed
+// step, with errno, or nullopt.
 std::optional<Say> failed_step(const fs::path& folder) {
   const fs::path file = folder / fmt::format(".tprof-doctor-{}", getpid());
   const int fd = open(file.c_str(), O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0) return Say::create_file;
   std::optional<Say> step;
-  // If a file system has no fallocate, the library writes instead.
+  // Without fallocate the library writes zeros instead.
   if (fallocate(fd, 0, 0, kRingBytes) != 0 &&
       ((errno != EOPNOTSUPP && errno != ENOSYS) || ftruncate(fd, kRingBytes) != 0)) {
     step = Say::allocate;
@@ -178,7 +178,7 @@ std::optional<Say> failed_step(const fs::path& folder) {
   return step;
 }
 
-// Returns false if there is nothing more to learn there.
+// Returns false if the folder is unusable.
 bool try_folder(const fs::path& folder, std::string_view variable, Report& report) {
   // A file beyond the limit would raise a signal instead of an error.
   rlimit limit{};
@@ -196,7 +196,7 @@ bool try_folder(const fs::path& folder, std::string_view variable, Report& repor
   return false;
 }
 
-// Finds where the ring files will be. Returns false if they can't be there.
+// Finds where the ring files will be. Returns false if there is no place.
 bool examine_rings(const fs::path& folder, const FileSystem& fs_of, const std::string& ring_dir,
                    Report& report) {
   std::string rings;
@@ -218,10 +218,9 @@ bool examine_rings(const fs::path& folder, const FileSystem& fs_of, const std::s
     report.fact("ring files", fmt::format("{}, a snapshot of each beside the trace", rings));
     return try_folder(rings, "TPROF_RING_DIR", report);
   } else if (fs_of.type != kTmpfs) {
-    report.fact("ring files",
-                fmt::format("beside the traces, on {}: /dev/shm has no 1 GiB to spare, "
-                            "so a call may wait for the disk",
-                            fs_of.name));
+    report.fact("ring files", fmt::format("beside the traces, on {}: /dev/shm has less than 1 GiB "
+                                          "to spare, so calls may wait for the disk",
+                                          fs_of.name));
   }
   return true;
 }
@@ -287,7 +286,7 @@ namespace fs = std::filesystem;
 void examine_output(const std::string& pattern, const std::string& ring_dir, std::uint64_t quota,
                     Report& report) {
   const fs::path folder = common_folder(pattern);
-  fs::path there = folder;  // as far as it exists: what will be made in it is like it
+  fs::path there = folder;  // the existing part of the path; new folders will be like it
   std::error_code ignored;
   while (!fs::exists(there, ignored) && there.has_relative_path()) there = there.parent_path();
   struct statfs system {};
@@ -295,7 +294,7 @@ void examine_output(const std::string& pattern, const std::string& ring_dir, std
   if (statfs(there.c_str(), &system) != 0 || statvfs(there.c_str(), &space) != 0) return;
   const std::uint64_t room = std::uint64_t{space.f_bavail} * space.f_frsize;
   const FileSystem& fs_of = file_system(static_cast<unsigned long>(system.f_type));
-  const bool limited = space.f_blocks != 0;  // a tmpfs of size=0 and a ramfs tell no size
+  const bool limited = space.f_blocks != 0;  // a tmpfs of size=0 and a ramfs have no size
   report.fact("output", fmt::format("{}{}{}{}", folder.string(),
                                     fs::absolute(pattern) == folder ? "" : " (" + pattern + ")",
                                     limited ? ", " + text::bytes(room) + " free" : "",

@@ -102,8 +102,7 @@ const std::regex* kept_of(std::string_view kind) {
   return found == kKept.end() ? nullptr : &found->second;
 }
 
-// True if a counter's name, or the key of a value, is the library's own: then it is nobody's
-// secret.
+// True if a counter's name, or the key of a value, is the library's own, and so no secret.
 bool is_memory_word(std::string_view word) {
   if (word == kMemoryLane) return true;
   for (std::uint8_t place = 0; place < kMemoryPlaces; ++place) {

@@ -1,4 +1,4 @@
-// Removes from a line of a trace whatever says whose it is.
+// Removes from a line everything that identifies its origin.
 #pragma once
 
 #include <simdjson.h>
@@ -16,15 +16,15 @@
 
 namespace tprof::trace_export {
 
-// Replaces names: equal names stay equal, and nothing of the old name is in the new one.
+// Replaces names. Equal names stay equal, and new names reveal nothing of old ones.
 class Pseudonyms {
  public:
   // Returns "host-1" for the first host, "host-2" for the next; an empty name stays empty.
   std::string of(std::string_view kind, std::string_view name);
   std::size_t number(std::string_view kind, std::string_view name);
 
-  // The same, but keeps what is known to be the same for everybody, by the kind: the name of a
-  // function of NCCL or CUDA, that of a library without its folder, the rank in "rank 3 on node7".
+  // The same, but keeps what is public, depending on the kind: names of NCCL and CUDA functions,
+  // libraries without their folder, the rank in "rank 3 on node7".
   const std::string& shown(std::string_view kind, std::string_view name);
 
  private:
@@ -34,35 +34,33 @@ class Pseudonyms {
   std::map<std::string, Shown, std::less<>> shown_;
 };
 
-// True for names such as rank-00003.json and rank-00003.r1.json.gz, which say only the rank.
+// True for names such as rank-00003.json and rank-00003.r1.json.gz, which only contain the rank.
 bool is_rank_file_name(std::string_view name);
 
-// A field of a line, as the contract (interpose/format/line.schema.json) has it, as far as the
-// values of its strings are concerned.
+// The contract (interpose/format/line.schema.json) for the strings in a field of a line.
 struct Field {
   std::string key;
   std::vector<Field> fields{};          // of an object
-  std::vector<Field> items{};           // of a list: one, or none
-  std::vector<std::string> words{};     // those that a string may be
-  std::optional<std::regex> pattern{};  // that a string has to match
-  // The kind of thing that a string names, or keys do if there are no `fields`: "host". A string
-  // that has neither this nor words nor a pattern stands in no line of the contract.
+  std::vector<Field> items{};           // of a list: one or none
+  std::vector<std::string> words{};     // the words that a string may be
+  std::optional<std::regex> pattern{};  // a pattern that a string has to match
+  // The kind that a string (or keys, if there are no `fields`) names: "host". Every string in the
+  // contract has this, words or a pattern.
   std::string names{};
 
   const Field* find(std::string_view of) const;
 };
 
-// Treats a value by what the contract says of its field. Numbers are copied digit by digit. A
-// string stays if it is a word of the contract, and becomes a pseudonym if it is anything else.
-// Lines and fields that are not the contract's are left out.
+// Treats a value as the contract defines its field. Numbers are copied digit by digit. Words of the
+// contract stay, other strings become pseudonyms. Unknown lines and fields are left out.
 class Anonymizer {
  public:
   Anonymizer();
-  // Appends the line to `out`, without a line break. If it is no line of the contract, appends
-  // nothing and returns false. Throws read::Malformed.
+  // Appends the line to `out` without a line break. Returns false, appending nothing, if the
+  // contract does not have such a line. Throws read::Malformed.
   bool edit(const read::Line& line, std::string& out);
 
-  // Returns a host's pseudonym, as it is in the lines.
+  // Returns a host's pseudonym in the lines.
   std::string host(std::string_view name) { return names_.of("host", name); }
 
  private:
@@ -71,7 +69,7 @@ class Anonymizer {
   std::string key_of(std::string_view key, const Field& field);
   std::string shown(std::string_view text, const Field& field);
 
-  // By category, or by name if it has none (true): it is a metadata line then.
+  // By category, or by name for metadata lines (true), which have no category.
   std::map<std::pair<bool, std::string>, Field> lines_;
   simdjson::ondemand::parser parser_;
   Pseudonyms names_;

@@ -56,7 +56,7 @@ void show_lines(const Exported& of, const read::Process& rank, const Sinks& to) 
 
 void leave_out_unreadable(const run::Lines& lines, std::vector<const read::Process*>& processes,
                           std::vector<read::Skipped>& skipped) {
-  std::erase_if(processes, [&](const read::Process* p) { return lines.said(*p) == nullptr; });
+  std::erase_if(processes, [&](const read::Process* p) { return lines.history(*p) == nullptr; });
   for (const read::Skipped& file : lines.unreadable()) {
     const std::string what = file.reason.substr(0, file.reason.rfind(';'));
     if (processes.empty()) throw read::BadInput(what);

@@ -1,5 +1,5 @@
-// The formats of `tprof export`. Each is one file beside this one, and a line here: they write the
-// ranks of a job on one axis of time, and their lines.
+// The formats of `tprof export`, each in its own file: they write the ranks of a job on one time
+// axis, with their lines.
 #pragma once
 
 #include <concepts>
@@ -30,16 +30,16 @@ struct Exported {
     Placement at;
   };
 
-  const job::Job& job;     // the whole of it
-  const run::Lines lines;  // calls that were asked for are marked
+  const job::Job& job;     // the whole job
+  const run::Lines lines;  // chosen calls are marked
   const steps::Found& found;
-  std::vector<const read::Process*> processes{};  // that are exported, by rank
+  std::vector<const read::Process*> processes{};  // exported ones, by rank
   std::map<const read::Process*, Rank> ranks{};
   std::int64_t base_time_ns = 0;  // CLOCK_REALTIME at ts 0
-  std::string clocks{};           // a sentence on how hosts got on one axis; empty: one host
+  std::string clocks{};           // a sentence about the alignment of hosts; empty: one host
   const filter::Selection* asked = nullptr;  // null: all calls
 
-  // NVTX ranges are no calls: of the filters, only ranks and steps are of them too.
+  // NVTX ranges are no calls: only filters of ranks and steps apply to them.
   bool has_range(const read::Process& p, std::int64_t ts_ns) const {
     if (asked == nullptr) return true;
     const filter::Filter& f = asked->filter();
@@ -48,19 +48,19 @@ struct Exported {
   }
 };
 
-// A format takes this of a rank's lines.
+// The lines of a rank that a format takes.
 struct Sinks {
-  // A call that was asked for, with its time on the device, or null.
+  // A chosen call with its time on the device, or null.
   run::TimedCalls::Sink call;
-  // A range, and when it began and ended, as far as that is known.
+  // A range, with when it began and ended, if known.
   using Moment = std::optional<std::int64_t>;
   std::function<void(const read::Range&, Moment from_ns, Moment to_ns)> range;
-  std::function<void(const read::ThreadName&)> thread{};  // may be called again for a thread
+  std::function<void(const read::ThreadName&)> thread{};  // may be called repeatedly for a thread
 };
 void show_lines(const Exported& of, const read::Process& rank, const Sinks& to);
 
-// Files with a line that can't be read are no part of an output: takes out their processes, and
-// names them in `skipped`. Throws BadInput if none is left.
+// Removes processes whose files have an unreadable line, and names the files in `skipped`. Throws
+// BadInput if none is left.
 void leave_out_unreadable(const run::Lines& lines, std::vector<const read::Process*>& processes,
                           std::vector<read::Skipped>& skipped);
 
@@ -75,7 +75,7 @@ struct TableInfo {
   };
   const char* name;
   std::vector<Column> columns;
-  std::vector<const char*> indexes;  // columns of each
+  std::vector<const char*> indexes;  // columns of each index
 };
 
 // Returns the tables in the order of TableName.
@@ -84,8 +84,7 @@ inline const TableInfo& info_of(TableName table) {
   return tables()[static_cast<std::size_t>(table)];
 }
 
-// The value of one column of a row. Empty text counts as none, since nothing here has an empty
-// name.
+// The value of a column. Empty text counts as null, since nothing here has an empty name.
 class Value {
  public:
   using Held = std::variant<std::monostate, std::int64_t, double, std::string_view>;
@@ -120,7 +119,7 @@ class Value {
 
 using Row = std::initializer_list<Value>;  // one value for each column
 
-// Takes the rows. Throws CantWrite.
+// Takes rows. Throws CantWrite.
 class TableWriter {
  public:
   virtual ~TableWriter() = default;
@@ -128,8 +127,8 @@ class TableWriter {
   virtual void finish() = 0;
 };
 
-// The tables (README.md): as a SQLite database, as CSV files in a new folder, and as a data set of
-// Parquet files. The first row has to be that of the job.
+// Write the tables (README.md) as a SQLite database, as CSV files in a new folder, or as a Parquet
+// data set. The first row has to be that of the job.
 std::unique_ptr<TableWriter> sqlite_writer(const std::filesystem::path& name, bool indexes = true);
 std::unique_ptr<TableWriter> csv_writer(const std::filesystem::path& folder);
 std::unique_ptr<TableWriter> parquet_writer(const std::filesystem::path& folder);
@@ -139,12 +138,12 @@ void write_tables(const Exported& of, TableWriter& to,
 
 // Another tool's format, with a file for each rank.
 struct RankFormat {
-  using Processes = std::vector<const read::Process*>;     // of a rank; as a rule there is one
+  using Processes = std::vector<const read::Process*>;     // of a rank; usually one
   std::function<std::string(const Processes&)> file_name;  // compressed if it ends in .gz
-  // Returns the number of calls that were timed on the device. A rank without any has no file.
+  // Returns the number of calls timed on the device. A rank without any gets no file.
   std::function<std::uint64_t(const Processes&, Output&)> write;
 };
-RankFormat kineto_traces(const Exported& of);   // as PyTorch's profiler writes it
-RankFormat inspector_logs(const Exported& of);  // as NCCL's Inspector does
+RankFormat kineto_traces(const Exported& of);   // in the format of PyTorch's profiler
+RankFormat inspector_logs(const Exported& of);  // in the format of NCCL's Inspector
 
 }  // namespace tprof::trace_export

@@ -263,7 +263,7 @@ void LineWriter::put_busy() {
   out_->line() << "{\"cat\":\"BUSY\",\"name\":\"compute\",";
   put_slice(slice);
   *out_ << ",\"args\":{\"device\":" << busy_.device;
-  // A device computes on from one step into the next, so it has no position.
+  // Computation may span steps, so it has no position.
   put_arguments(busy_.unsure ? ",\"unsure\":true}}" : "}}", slice, kNowhere);
 }
 
@@ -278,8 +278,7 @@ void LineWriter::put_turn(const DrawnCall& call, const Written& slice) {
                    member_->to->moved(at));
 }
 
-// An arrow's id is a number that no other arrow of the trace has: viewers take no other, and no
-// larger one than 2^53.
+// An arrow's id is a unique number of at most 2^53, as viewers require.
 void LineWriter::put_end_of_arrow(std::string_view phase, std::string_view name, std::int64_t id,
                                   std::int64_t lane, std::int64_t ts_ns) {
   (out_->line() << "{\"cat\":\"FLOW\",\"name\":\"" << name << "\",\"ph\":" << phase << ",\"id\":"
@@ -331,7 +330,7 @@ void LineWriter::write(std::string_view line, const Member& member, Pen& out) {
     const bool busy = read::is_busy(line);
     if ((named || busy) && !member.wants(ts, ts + dur)) return;
     timed.set("ts", micros(to.moved(ts)));
-    // A device computes on from one step into the next.
+    // Computation may span steps.
     if (in_args && member.positions != nullptr && !metadata && !read::is_counter(line) && !busy &&
         args_["step"].empty()) {
       args_.add(member.position(ts));
@@ -345,7 +344,7 @@ void LineWriter::write(std::string_view line, const Member& member, Pen& out) {
     args_.set("clock", moved_anchors(args_["clock"], to));
   }
   if (kind == LineKind::footer && member.left_out != 0) {
-    // The lines that were left out count as dropped, so that no reader takes the others for all.
+    // Omitted lines count as dropped, so that readers know about them.
     EventFields dropped;
     dropped.read(args_["dropped"]);
     std::uint64_t before = 0;

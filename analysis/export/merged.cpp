@@ -21,8 +21,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A piece of the output on its way to it. Slots are reused: new room for every piece would cost
-// more in page faults than the editing itself.
+// A piece of output in progress. Slots are reused, since page faults for new memory would cost more
+// than the editing itself.
 struct Slot {
   read::Block block;
   LineWriter writer;
@@ -31,8 +31,8 @@ struct Slot {
   std::future<void> work;
 };
 
-// Slots that other threads work on, written in the order in which they were taken. Their small
-// number bounds the memory.
+// Slots that other threads fill, written in the order in which they were taken. Their small number
+// bounds memory.
 class Pipeline {
  public:
   Pipeline(Output& output, bool gzip)
@@ -40,7 +40,7 @@ class Pipeline {
         gzip_(gzip),
         slots_(std::clamp(std::thread::hardware_concurrency(), 1U, 16U) + 1) {}
 
-  // Returns the next slot, after writing what it held.
+  // Returns the next slot, after writing its contents.
   Slot& next_slot() {
     Slot& slot = slots_[next_];
     next_ = (next_ + 1) % slots_.size();
@@ -51,7 +51,7 @@ class Pipeline {
     slot.text.clear();
     return slot;
   }
-  // Has write(slot.text) called in another thread.
+  // Calls write(slot.text) in another thread.
   template <typename F>
   void start(Slot& slot, F write) {
     slot.work = std::async(std::launch::async, [&slot, gzip = gzip_, write] {
@@ -84,7 +84,7 @@ Json metadata(LineKind kind, std::int64_t pid, Json args) {
       {"name", name_of(kind)}, {"ph", "M"}, {"pid", pid}, {"tid", 0}, {"args", std::move(args)}};
 }
 
-// Calls f for each process of the job that goes somewhere.
+// Calls f for each process with a placement.
 template <typename F>
 void each_member(const std::vector<Part>& parts, const F& f) {
   for (const Part& part : parts) {
@@ -111,7 +111,7 @@ void put_opening(const Merged& merged, Pen& out) {
   });
 }
 
-// Writes the first line of another tool's trace, which says how its times came onto the axis.
+// Writes the first line of another tool's trace, which says how its times were aligned.
 void put_opening(const OtherFile& other, std::int64_t pid, std::int64_t first_lane, Pen& out) {
   Json args = {{"file", other.file.filename().string()}, {"clock", other.clock()}};
   if (const auto& shift = other.shift) {
@@ -131,7 +131,7 @@ void put_opening(const OtherFile& other, std::int64_t pid, std::int64_t first_la
 namespace fs = std::filesystem;
 using read::Process;
 
-constexpr double kTypicalRatio = 12;  // of what packs files to the lines
+constexpr double kTypicalRatio = 12;  // of compression
 
 double text_bytes(const fs::path& file) {
   std::error_code error;
@@ -141,8 +141,7 @@ double text_bytes(const fs::path& file) {
   return packed ? size * kTypicalRatio : size;
 }
 
-// Adds up the events of windows that have files of their own, by the path of the rank file without
-// what it ends in.
+// Adds up the events in windows' files, by the path of the rank file without its suffix.
 void add_windows(const fs::path& folder, std::map<fs::path, double>& windows) {
   std::error_code error;
   for (fs::directory_iterator entry(folder.empty() ? "." : folder, error), end;
@@ -166,7 +165,7 @@ std::int64_t first_index(const Part& part) {
   return first;
 }
 
-// By how much later the clock of a node's file begins than that of a process on its host.
+// Returns by how much a node file's clock starts later than that of a process on its host.
 std::int64_t later_ns(const read::Header& of, const read::Header& node) {
   return of.monotonic_ns && node.monotonic_ns ? *node.monotonic_ns - *of.monotonic_ns
                                               : node.base_time_ns - of.base_time_ns;
@@ -221,7 +220,7 @@ void write_merged(const Merged& merged, const Timeline& timeline, bool gzip, Out
   std::int64_t next_id = timeline.next_arrow();
   std::int64_t lane = kFirstOtherLane;
   for (const OtherFile& other : merged.others) {
-    // Its times are CLOCK_REALTIME of the host, as is ts 0 of the process, except for its shift.
+    // Its times are the host's CLOCK_REALTIME, like the process's ts 0, apart from the shift.
     Placement to = *merged.members.at(other.process).to;
     to.shift_ns += other.shift_ns() - other.process->header.base_time_ns;
     pipeline.put([&other, pid = to.pid, lane](Pen& out) { put_opening(other, pid, lane, out); });
@@ -236,8 +235,8 @@ void write_merged(const Merged& merged, const Timeline& timeline, bool gzip, Out
   pipeline.finish();
 }
 
-// The epoch is how often the program's step numbers had begun again. If they never do, it is how
-// often the counts had been reset.
+// The epoch is how often the program's step numbers had restarted; if they never do, how often the
+// counts had been reset.
 std::string Member::position(std::int64_t ts_ns) const {
   const steps::Interval* step = steps::interval_of(*positions, process, ts_ns);
   std::optional<std::int64_t> epoch;
@@ -291,7 +290,7 @@ Members placements(const filter::Selection& asked, const job::Job& job, const Ti
          .sort_index = sort_index};
     if (!asked.words().of_calls()) continue;
     m.asked = &asked;
-    // A footer is of all lanes, and stands with the first.
+    // The footer is for all lanes, and goes with the first.
     for (const Process* lane = p; p->lane == 0 && lane < p + p->lanes; ++lane) {
       m.left_out += asked.lines_of(*lane).second;
     }
@@ -306,7 +305,7 @@ std::uint64_t estimated_bytes(const read::Traces& traces, const std::vector<cons
   std::set<fs::path> folders;
   std::map<fs::path, double> windows;
   for (const read::Trace& trace : traces.traces) {
-    double parts = 0;  // each rank of a file with several has its part
+    double parts = 0;  // each rank of a file has its part
     for (const Process& p : trace.processes) {
       if (those.contains(&p)) parts += share(asked, p);
     }

@@ -25,11 +25,11 @@ namespace tprof::trace_export {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
-// A ts since 1970 is above this (September 2001), a ts since a machine's or a job's start below.
+// A ts since 1970 is above this (September 2001), a ts since a machine's or job's start is below.
 constexpr std::int64_t kEpochTimes = 1'000'000'000'000'000'000;
 
-// Returns the token's text for a string of ours. A token that is no string is cut at the quote that
-// would end ours.
+// Returns the token's text for use within our quotes. A token that is no string is cut at the first
+// quote.
 std::string_view unquoted(std::string_view token) {
   const bool quoted = token.size() >= 2 && token.front() == '"' && token.back() == '"';
   if (quoted) return token.substr(1, token.size() - 2);
@@ -49,12 +49,12 @@ struct Mark {
   bool range = false;
 };
 
-// PyTorch's names, without underscores, of what is one call of the library. Coalesced ones, which
-// are several calls, are not here; nor are sends and receives.
+// PyTorch's names, without underscores, of operations that are one call of the library: no
+// coalesced ones, which are several calls, and no sends and receives.
 struct Known {
   std::string_view name;
   Bucket kind;
-  std::string_view elements;  // which of its arguments has them; empty: none
+  std::string_view elements;  // the argument that has them; empty: none
 };
 constexpr std::string_view kIn = "In msg nelems";
 constexpr std::string_view kOut = "Out msg nelems";
@@ -80,12 +80,12 @@ std::uint64_t elements_of(const read::object& args, const Known& what) {
   if (what.elements.empty() || args.at_key(what.elements).get(elements) != simdjson::SUCCESS) {
     return 0;
   }
-  // The library gets each complex number as two elements, so its count is another one.
+  // Complex numbers are passed as two elements each, so counts differ.
   const bool has_dtype = args.at_key("dtype").get(dtype) == simdjson::SUCCESS;
   return has_dtype && dtype.starts_with("Complex") ? 0 : elements;
 }
 
-// Returns that of an event, by its `name` and `args` as JSON; nullopt: it marks none.
+// Returns the mark in an event's `name` and `args`; nullopt: none.
 std::optional<Mark> mark_of(std::string_view name, std::string_view args) {
   constexpr std::string_view kRange = "\"nccl:";
   simdjson::dom::parser parser;
@@ -104,8 +104,8 @@ std::optional<Mark> mark_of(std::string_view name, std::string_view args) {
   return Mark{{}, {what->kind, range ? 0 : elements_of(o, *what)}, range};
 }
 
-// Returns all of them by their begin: records, or ranges where there are no records. If one
-// encloses another (a barrier and its all-reduce), only the inner one is returned.
+// Returns all marks sorted by begin: records, or ranges if there are no records. If one encloses
+// another (a barrier and its all-reduce), returns only the inner one.
 std::vector<align::Stay> innermost(std::vector<Mark> marks) {
   if (!std::ranges::all_of(marks, &Mark::range))
     std::erase_if(marks, [](const Mark& m) { return m.range; });
@@ -160,34 +160,33 @@ const read::Process& owner_of(const fs::path& file, std::optional<std::int64_t> 
                               const std::vector<const read::Process*>& chosen) {
   if (!rank && chosen.size() == 1) return *chosen[0];
   if (!rank) {
-    throw read::BadInput(file, "nothing tells which rank's it is: give it as --with RANK=FILE");
+    throw read::BadInput(file, "its rank is unknown: give it as --with RANK=FILE");
   }
   if (const read::Process* process = process_of(*rank, chosen)) return *process;
-  throw read::BadInput(file, fmt::format("it is of rank {}, which is not merged: that is {}", *rank,
-                                         check::ranks_of(chosen).str()));
+  throw read::BadInput(file, fmt::format("it is from rank {}, which is not merged: that is {}",
+                                         *rank, check::ranks_of(chosen).str()));
 }
 
-// A recording of another run would be put hours or years away from the calls.
+// A trace of another run would be hours or years away from the calls.
 void require_same_time(const fs::path& file, const OtherTrace& trace,
                        const std::vector<const read::Process*>& job) {
   const auto [first, last] = check::span_of(job);
-  // From when on, and until when, the job may have been seen by others.
+  // When other tools may have seen the job.
   auto [from, until] = std::pair(first, last);
   for (const read::Process* p : job) {
     from = std::min(from, p->header.start_ns);
     if (p->end == read::End::running || !p->ledger) until = INT64_MAX;
   }
   if (trace.end_ns() >= from && trace.begin_ns() <= until) return;
-  throw read::BadInput(
-      file, fmt::format("it is of another time than this job: {} to {}, not {} to {}",
-                        text::utc(trace.begin_ns()), text::utc(trace.end_ns()), text::utc(first),
-                        text::utc(last)));
+  throw read::BadInput(file, fmt::format("its time is not this job's: {} to {}, not {} to {}",
+                                         text::utc(trace.begin_ns()), text::utc(trace.end_ns()),
+                                         text::utc(first), text::utc(last)));
 }
 
-// The clocks of others are refined by the collectives that both they and we saw.
+// Refines the clocks of other traces by the collectives that are in both.
 using Stays = std::vector<align::Stay>;
 
-// The collectives of a process that have lines, by CLOCK_REALTIME.
+// The collectives of a process with lines, by CLOCK_REALTIME.
 struct OurCollectives {
   explicit OurCollectives(const read::Process& p) : rank(p) {}
 
@@ -236,7 +235,7 @@ struct OurCollectives {
   std::vector<Call> all{};
 };
 
-// True if lines are missing outside of windows only.
+// True if lines are missing only outside of windows.
 bool in_windows(const read::Process& process) {
   if (!process.footer || process.end == read::End::lost) return false;
   return std::ranges::all_of(process.footer->dropped, [](const auto& dropped) {
@@ -244,17 +243,17 @@ bool in_windows(const read::Process& process) {
   });
 }
 
-// Returns why there is no shift.
+// Returns why there is no shift; empty if there is one.
 std::string refine(OtherFile& other, const OurCollectives& ours) {
   const Stays& theirs = other.trace->collectives();
   std::bitset<kBucketCount> kinds;
   for (const align::Stay& s : theirs) kinds.set(static_cast<std::size_t>(s.kind));
   const std::vector<Stays> stretches = ours.stretches(kinds);
-  if (stretches.empty()) return "no line here is of a collective that it marks";
+  if (stretches.empty()) return "no collective that it marks has a line here";
   const bool whole = ours.whole();
   const auto shift = align::enclosing_shift(stretches, theirs, whole);
   if (!shift) {
-    return fmt::format("no shift, or more than one, puts our collectives into the {} that it marks",
+    return fmt::format("no unique shift fits our collectives to the {} that it marks",
                        text::thousands(theirs.size()));
   }
   if (shift->ns != 0 && !whole && !in_windows(*other.process)) {
@@ -264,7 +263,7 @@ std::string refine(OtherFile& other, const OurCollectives& ours) {
   return "";
 }
 
-// Finds the shift of each that marks collectives, as far as they prove it.
+// Finds the shift of each trace that marks collectives, if they prove one.
 void refine_clocks(std::vector<OtherFile>& others, const run::Lines& lines) {
   std::set<const read::Process*> marked;
   for (const OtherFile& other : others) {
@@ -290,7 +289,7 @@ void OtherTrace::Event::read(std::string_view text) {
   if (slice()) dur_ns = read::micros_to_ns(fields["dur"]);
 }
 
-// Each event's tokens are written as they are, so it is parsed as a whole before.
+// An event's tokens are copied, so it is parsed as a whole before.
 std::string OtherTrace::each_event(const std::function<void(Event&)>& f) const {
   simdjson::dom::parser whole;
   Event event;
@@ -349,14 +348,14 @@ OtherTrace::OtherTrace(std::filesystem::path file) : file_(std::move(file)) {
   const bool based = base && *base >= 0 && *base < read::kLatestNs;
   rank_ = optional_integer(about["distributedInfo"]["rank"]);
   if (based) base_ns_ = *base;
-  if (begin_ > end_) throw read::BadInput(file_, "there is no event in it");
+  if (begin_ > end_) throw read::BadInput(file_, "it has no event");
   constexpr std::int64_t kFarthest = read::kLatestNs / 2;
   if (begin_ < -kFarthest || end_ > kFarthest || base_ns_ > kFarthest) {
-    throw read::BadInput(file_, "it has a time that can't be");
+    throw read::BadInput(file_, "it has an impossible time");
   }
   if (!based && end_ < kEpochTimes) {
     throw read::BadInput(file_,
-                         "nothing tells when its times begin: expected \"baseTimeNanoseconds\", or "
+                         "the origin of its times is unknown: expected \"baseTimeNanoseconds\", or "
                          "microseconds since 1970");
   }
   slices_.finish();
@@ -367,7 +366,7 @@ OtherTrace::OtherTrace(std::filesystem::path file) : file_(std::move(file)) {
   }
 }
 
-// Arrows have an id within a category and a name, ranges that may overlap one within a category.
+// Arrows have unique ids within a category and name, overlapping ranges within a category.
 std::string OtherTrace::id_of(const Event& e, std::int64_t& next_id) {
   const std::string_view id = e[e["id"].empty() ? "id2" : "id"];
   if (id.empty()) return "";
@@ -379,7 +378,7 @@ std::string OtherTrace::id_of(const Event& e, std::int64_t& next_id) {
   return std::to_string(at->second);
 }
 
-// Gives it its times and its ids.
+// Sets its times and ids.
 void OtherTrace::move(Event& e, const Placement& to, std::int64_t& next_id) {
   EventFields& fields = e.fields;
   std::string id;
@@ -409,7 +408,7 @@ void OtherTrace::put(const Placement& to, std::int64_t first_lane, std::int64_t&
   ids_.clear();
   Pen out;
   each_event([&](Event& e) {
-    // Merge writes its own names of processes, and its own sort order for viewers.
+    // Merge writes its own process names and sort order.
     const bool shown = e.metadata() ? e["name"] == "\"thread_name\""
                                     : !e["ph"].empty() && e.has_time() && e.timed();
     if (!shown) return;
@@ -444,7 +443,7 @@ std::vector<OtherFile> other_files(const std::vector<std::string>& with,
     const bool given = std::regex_match(word, parts, kGiven);
     const std::string pattern = given ? parts[2].str() : word;
     const std::vector<fs::path> files = files_of(pattern);
-    if (files.empty()) throw read::BadInput(fs::path(pattern), "no such file, for --with");
+    if (files.empty()) throw read::BadInput(fs::path(pattern), "--with: no such file");
     for (const fs::path& file : files) {
       std::optional<std::int64_t> rank;
       if (given) rank = std::stoll(parts[1]);
@@ -456,7 +455,7 @@ std::vector<OtherFile> other_files(const std::vector<std::string>& with,
         require_same_time(file, *trace, chosen);
         found.push_back({file, trace, &process});
       } catch (const read::BadInput& e) {
-        // Its rank was not asked for.
+        // Its rank was filtered out.
         const bool unasked = rank && std::ranges::count(lines.job().ranks, *rank) != 0 &&
                              process_of(*rank, chosen) == nullptr;
         skipped.push_back({std::string(e.what()) + "; left out", !unasked});

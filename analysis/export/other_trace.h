@@ -1,5 +1,5 @@
-// Another tool's recording of a rank in Chrome's format, compressed or not: PyTorch's profiler,
-// Composer's JSONTraceHandler. Its events become lines of a merged trace, beside those of the rank.
+// Another tool's trace of a rank in Chrome's format, compressed or not: PyTorch's profiler,
+// Composer's JSONTraceHandler. Its events become lines of the merged trace, beside the rank's own.
 #pragma once
 
 #include <cstdint>
@@ -21,25 +21,25 @@
 
 namespace tprof::trace_export {
 
-// Above every thread id, and the lanes of ranges (2^22) and streams (2^23).
+// Above all thread ids, and the lanes of ranges (2^22) and streams (2^23).
 inline constexpr std::int64_t kFirstOtherLane = std::int64_t{1} << 24;
-// The number of lanes that each trace has for itself.
+// The number of lanes reserved for each trace.
 inline constexpr std::int64_t kOtherLanes = std::int64_t{1} << 16;
 
 class OtherTrace {
  public:
   // Reads the file once, event by event. Throws BadInput with line and byte if it is no such trace,
-  // or if nothing says at which moment its times begin: `baseTimeNanoseconds` (PyTorch's, since
-  // 2.2), or ts that are microseconds since 1970.
+  // or if the origin of its times is unknown: it needs `baseTimeNanoseconds` (PyTorch since 2.2),
+  // or ts in microseconds since 1970.
   explicit OtherTrace(std::filesystem::path file);
 
-  // Returns the rank that the trace itself names; nullopt if it names none.
+  // Returns the rank named in the trace; nullopt if none.
   std::optional<std::int64_t> rank() const { return rank_; }
-  // By CLOCK_REALTIME of its host: when its first event began, and its last one.
+  // When its first and its last event began, by CLOCK_REALTIME of its host.
   std::int64_t begin_ns() const { return base_ns_ + begin_; }
   std::int64_t end_ns() const { return base_ns_ + end_; }
-  // Returns the marks of collectives, which enclose the library's calls, by CLOCK_REALTIME and in
-  // order.
+  // Returns the marks of collectives, which enclose the library's calls, in order of
+  // CLOCK_REALTIME.
   const std::vector<align::Stay>& collectives() const { return collectives_; }
   // Events whose ts is 0, which is no time in either way of counting it, and slices whose length is
   // negative.

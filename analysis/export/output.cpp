@@ -33,7 +33,7 @@ bool is_standard_output(const struct stat& file) {
   return fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == file.st_dev && out.st_ino == file.st_ino;
 }
 
-// Follows links to the file that they lead to, which may not be there yet.
+// Follows links to their target, which may not exist yet.
 fs::path followed(fs::path file) {
   while (fs::is_symlink(fs::symlink_status(file))) {
     file = file.parent_path() / fs::read_symlink(file);
@@ -41,15 +41,14 @@ fs::path followed(fs::path file) {
   return file;
 }
 
-constexpr const char* kThere = "is there, and is not replaced: give another name";
+constexpr const char* kThere = "exists, and is not replaced: give another name";
 
 bool is_empty_folder(const fs::path& path) {
   std::error_code error;
   return fs::is_directory(fs::symlink_status(path, error)) && fs::is_empty(path, error);
 }
 
-// Also works on a file system without RENAME_NOREPLACE. There a file that gets the name just before
-// the rename is replaced.
+// Without RENAME_NOREPLACE, a file that gets the name just before the rename is replaced.
 bool rename_to_new(const fs::path& from, const fs::path& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
   if (errno == EEXIST && is_empty_folder(to)) return rename(from.c_str(), to.c_str()) == 0;
@@ -65,7 +64,7 @@ bool rename_to_new(const fs::path& from, const fs::path& to) {
 std::mutex g_lock;
 std::vector<fs::path> g_unfinished;
 
-// Others may go on to make files in a folder meanwhile.
+// Others may still create files in a folder meanwhile.
 void remove_whole(const fs::path& path) {
   std::error_code ignored;
   for (int tries = 0; tries < 100 && fs::exists(fs::symlink_status(path, ignored)); ++tries) {
@@ -73,8 +72,8 @@ void remove_whole(const fs::path& path) {
   }
 }
 
-// Runs in a thread of its own, where any function may be called. Keeps the lock, so that nothing
-// new is begun or published.
+// Runs in its own thread, where any function may be called. Keeps the lock, so that nothing new is
+// begun or published.
 [[noreturn]] void end_by(int signal) {
   g_lock.lock();
   std::ranges::for_each(g_unfinished, remove_whole);
@@ -93,7 +92,7 @@ void remove_unfinished_on_signals() {
   sigset_t ending;
   sigemptyset(&ending);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-    // A signal that is ignored (nohup, a shell's background job) stays ignored.
+    // An ignored signal (nohup, a shell's background job) stays ignored.
     struct sigaction now {};
     if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) {
       sigaddset(&ending, signal);
@@ -228,7 +227,7 @@ NewOutput::NewOutput(const fs::path& name, Kind kind)
   const bool exists = fs::exists(fs::symlink_status(name_, error));
   if (exists && !(kind == Kind::folder && is_empty_folder(name_))) {
     throw read::BadInput(
-        name_, kind == Kind::file ? kThere : "is there, and is not replaced: give an empty folder");
+        name_, kind == Kind::file ? kThere : "exists, and is not replaced: give an empty folder");
   }
   const int made = unfinished_.make(part_, [&] {
     return kind == Kind::folder
@@ -238,7 +237,7 @@ NewOutput::NewOutput(const fs::path& name, Kind kind)
   if (made < 0) {
     if (errno != EEXIST) throw read::not_written(name_, errno);
     throw read::BadInput(part_,
-                         "is there: another export writes it, or was killed and it can be deleted");
+                         "exists: another export is writing it, or was killed; then delete it");
   }
   if (kind == Kind::file) close(made);
 }

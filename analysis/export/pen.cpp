@@ -13,7 +13,7 @@ void EventFields::read(std::string_view object) {
   if (parser_.iterate(padded).get(document) != simdjson::SUCCESS) throw not_an_object();
   for (auto field : value_of(document.get_object())) {
     const std::string_view key = value_of(field.escaped_key());
-    // It could hide another field that has to change.
+    // It could hide a field that has to change.
     if (key.find('\\') != key.npos) throw read::Malformed("expected a key without escapes");
     auto value = value_of(field.value());
     fields_.push_back({key, read::trimmed(value_of(simdjson::to_json_string(value)))});

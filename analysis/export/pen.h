@@ -1,5 +1,5 @@
-// The text of a trace on its way to a file. Room is asked for once a line: to ask at every word is
-// what takes the time of millions of lines.
+// The text of a trace on its way to a file. Space is checked once per line, since checking at every
+// word would dominate for millions of lines.
 #pragma once
 
 #include <simdjson.h>
@@ -38,10 +38,10 @@ inline std::string micros(std::int64_t ns) {
 
 class Pen {
  public:
-  // A line may be as long; what is longer says so to line().
+  // The usual limit of a line; longer lines tell line().
   static constexpr std::size_t kLine = 12 * 1024;
 
-  // Begins a line behind the one before it. `more`: bytes beyond kLine.
+  // Begins the next line. `more`: bytes beyond kLine.
   Pen& line(std::size_t more = 0) {
     reserve(kLine + more);
     return *this << ",\n";
@@ -71,7 +71,7 @@ class Pen {
     at_ = put_micros(at_, ns);
     return *this;
   }
-  // The fields of a slice that say where and when it is.
+  // Writes where and when a slice is.
   Pen& slice(std::int64_t pid, std::int64_t lane, std::int64_t ts_ns, std::int64_t dur_ns) {
     *this << "\"ph\":\"X\",\"pid\":" << pid << ",\"tid\":" << lane << ",\"ts\":";
     return (micros(ts_ns) << ",\"dur\":").micros(dur_ns);
@@ -97,8 +97,7 @@ class Pen {
   char* end_ = nullptr;
 };
 
-// An event as its JSON has it: the tokens of its fields, of which some may be replaced before it is
-// written again.
+// The tokens of an event's JSON fields, some of which may be replaced before it is written again.
 
 inline read::Malformed not_an_object() {
   return read::Malformed("expected one JSON object on this line");
@@ -114,19 +113,18 @@ T value_of(simdjson::simdjson_result<T> result) {
 
 class EventFields {
  public:
-  // Takes an object apart. The bytes behind it may be read, as simdjson's padding. Throws
-  // Malformed.
+  // Splits an object into fields. simdjson may read bytes after it (padding). Throws Malformed.
   void read(std::string_view object);
   void clear() { fields_.clear(); }
 
-  // The field's token; empty: there is none. Throws Malformed for a field that stands twice: JSON
-  // does not say which of them counts.
+  // Returns the field's token; empty: none. Throws Malformed for a repeated field, since JSON does
+  // not say which one counts.
   std::string_view operator[](std::string_view key) const;
-  // Another value, at the end if there was none. An empty one takes the field out.
+  // Replaces or appends a value. An empty one removes the field.
   void set(std::string_view key, std::string value);
-  // Fields as they are written.
+  // Appends fields as text.
   void add(std::string text);
-  // The fields without their braces.
+  // Returns the fields without braces.
   std::string text() const;
 
  private:
@@ -134,7 +132,7 @@ class EventFields {
     std::string_view key;  // empty: the value is a text of fields
     std::string_view value;
   };
-  std::size_t find(std::string_view key) const;  // their number: there is none
+  std::size_t find(std::string_view key) const;  // the number of fields: none
 
   simdjson::ondemand::parser parser_;
   std::vector<Field> fields_;

@@ -100,7 +100,7 @@ class SqliteWriter : public TableWriter {
  public:
   SqliteWriter(const std::filesystem::path& name, bool indexes)
       : output_(name, NewOutput::Kind::file), indexes_(indexes) {
-    // No locks are used: nobody else knows the file, and file systems of clusters may have none.
+    // Without locks: nobody else knows the file, and cluster file systems may have none.
     sqlite3* db = nullptr;
     const int opened =
         sqlite3_open_v2(output_.part().c_str(), &db, SQLITE_OPEN_READWRITE, "unix-none");
@@ -170,9 +170,9 @@ class SqliteWriter : public TableWriter {
   std::vector<std::unique_ptr<sqlite3_stmt, Close>> inserts_;
 };
 
-constexpr int kNotFound = 127;  // a shell's word for a command that is not there
+constexpr int kNotFound = 127;  // a shell's exit code for an unknown command
 
-// Has what is in the folder written. Returns why it could not be done; empty: it is done.
+// Converts the folder's contents. Returns why it failed; empty: done.
 std::string run_python(const std::filesystem::path& folder) {
   const std::string script(kToParquet);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> said(std::tmpfile(), std::fclose);
@@ -203,10 +203,10 @@ class ParquetWriter : public TableWriter {
   explicit ParquetWriter(const std::filesystem::path& folder)
       : output_(folder, NewOutput::Kind::folder) {
     if (const std::string missing = run_python(output_.part()); !missing.empty()) {
-      throw read::BadInput(fmt::format(
-          "--parquet: pyarrow writes these files, and the first python3 in PATH has none ({}): pip "
-          "install pyarrow, or put the folder of a Python that has it first in PATH",
-          missing));
+      throw read::BadInput(
+          fmt::format("--parquet needs pyarrow, which the first python3 in PATH does not have "
+                      "({}): pip install pyarrow, or put a Python that has it first in PATH",
+                      missing));
     }
     database_ = sqlite_writer(output_.part() / "tables.db", false);
   }
@@ -234,10 +234,10 @@ std::unique_ptr<TableWriter> sqlite_writer(const std::filesystem::path& name, bo
   return std::make_unique<SqliteWriter>(name, indexes);
 }
 
-// Writes the tables as a data set of Parquet files in Hive's partitions:
-// FOLDER/calls/run=RUN/attempt=0/ranks=00000-00063/part.parquet. pyarrow makes them of a database:
-// its files are what other tools are tested with, and it comes with what people train with. Arrow's
-// C++ library is in no Debian.
+// Writes the tables as a Parquet data set with Hive partitions:
+// FOLDER/calls/run=RUN/attempt=0/ranks=00000-00063/part.parquet. pyarrow converts them from a
+// database: other tools are tested with its files, and training environments have it. Debian lacks
+// Arrow's C++ library.
 
 std::unique_ptr<TableWriter> parquet_writer(const std::filesystem::path& folder) {
   return std::make_unique<ParquetWriter>(folder);

@@ -1,4 +1,4 @@
-// The tables, and what is in their rows.
+// The tables and their rows.
 #include <cmath>
 #include <set>
 #include <sstream>
@@ -11,7 +11,7 @@ namespace {
 
 using read::Process;
 
-// Columns are of integers if nothing else is said.
+// Columns are integers unless they have a type.
 std::vector<TableInfo::Column> columns(const char* text) {
   std::vector<TableInfo::Column> all;
   std::istringstream words(text);
@@ -45,7 +45,7 @@ const char* kind(const read::Range& r) {
   return r.id.empty() ? "pushed" : "started";
 }
 
-// A footer is the whole process's, so only its first rank gets the total.
+// A footer is for the whole process, so only its first rank gets the total.
 Value total(const Process& p, std::map<std::string, std::uint64_t> read::Footer::*dropped) {
   if (!p.footer || p.lane != 0) return {};
   std::uint64_t all = 0;
@@ -65,7 +65,7 @@ Value number(const std::optional<long double>& v) {
   return static_cast<double>(*v);
 }
 
-// Writes what is known of one process.
+// Writes the rows of one process.
 class ProcessRows {
  public:
   ProcessRows(const Exported& of, const Process& p, TableWriter& to)
@@ -145,7 +145,7 @@ class ProcessRows {
 
   void call(const read::Event& e, const read::DeviceTime* t) {
     const read::DeviceTime time = t == nullptr ? read::DeviceTime() : *t;
-    // A dtype that is newer than we know has elements of an unknown size.
+    // Elements of an unknown dtype have an unknown size.
     const std::uint64_t elements = read::amounts_of(e).elements;
     to_.row(TableName::calls, {number_,
                                p_.header.rank,

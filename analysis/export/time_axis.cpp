@@ -23,7 +23,7 @@ TimeAxis::TimeAxis(const run::Lines& lines, Clock clock)
   if (clock == Clock::realtime || merged_before_ || hosts_.all().size() < 2 || !timed_) return;
   found_ = check::arrivals_of(lines);
   timed_ = found_->on_device;
-  found_->comms = {};  // their clocks are asked for, no more
+  found_->comms = {};  // only the clocks are needed
 }
 
 std::int64_t TimeAxis::zero_ns(const read::Process& p) const {
@@ -79,12 +79,12 @@ std::string TimeAxis::sentence() const {
   const std::size_t hosts = hosts_.all().size();
   if (hosts < 2 || merged_before_) return "";
   if (!aligned()) {
-    return fmt::format("the clocks of {} hosts are their wall clocks, whose error is not known{}",
-                       hosts, timed_ ? "" : " (times on the device tell: TPROF_TIMING=events)");
+    return fmt::format("{} hosts are aligned by their wall clocks, whose error is unknown{}", hosts,
+                       timed_ ? "" : " (TPROF_TIMING=events aligns them better)");
   }
   double likely = 0;
   double at_most = 0;
-  std::size_t apart = 0;  // hosts that nothing connects to the first
+  std::size_t apart = 0;  // hosts not connected to the first
   for (const align::HostClock& c : found_->clocks.hosts()) {
     likely = std::max(likely, c.likely);
     at_most = std::max(at_most, c.at_most);
@@ -93,13 +93,14 @@ std::string TimeAxis::sentence() const {
   std::string said = fmt::format("the clocks of {} hosts are aligned by {} collectives to about {}",
                                  hosts, text::thousands(found_->across_hosts), duration(likely));
   if (at_most < align::kUnbounded)
-    said += fmt::format("; none is wrong by more than {}", duration(at_most));
+    said += fmt::format("; none is off by more than {}", duration(at_most));
   if (apart != 0) {
-    said += fmt::format("; {} of them met none of the others, and go by their wall clocks",
-                        text::thousands(apart));
+    said +=
+        fmt::format("; {} of them share no collective with the others, and keep their wall clocks",
+                    text::thousands(apart));
   }
   if (found_->violated != 0) {
-    said += fmt::format("; {} of the collectives contradict it: do not trust these clocks",
+    said += fmt::format("; {} of the collectives contradict this: do not trust these clocks",
                         text::thousands(found_->violated));
   }
   return said;

@@ -17,14 +17,14 @@ static_assert(kLaneCategory == "LANE");
 
 constexpr std::int64_t kWindows = 1000;
 constexpr std::int64_t kShortestWindow = 1'000'000;
-// The job's ledgers say how long it is; what comes far behind that has no rate.
+// The ledgers tell the job's length; lines far after its end get no rate.
 constexpr std::int64_t kMostWindows = 4096;
 
-// All ranks together keep so many, at 24 bytes each. Those beyond have no arrow, and their device
-// times no size.
+// Kept for all ranks together, 24 bytes each. Further calls get no arrow, and their device times no
+// size.
 constexpr std::size_t kMostCalls = std::size_t{1} << 23;
 
-// Above the lanes of ranges, devices and computation, and below those of other tools.
+// Above the lanes of ranges, devices and computation, below those of other tools.
 constexpr std::int64_t kStepsLane = (std::int64_t{1} << 24) - 2;
 constexpr std::int64_t kExposedLane = (std::int64_t{1} << 24) - 1;
 
@@ -35,7 +35,7 @@ void order(std::vector<T>& all) {
   if (!std::ranges::is_sorted(all, {}, kByBegin)) std::ranges::stable_sort(all, {}, kByBegin);
 }
 
-// Calls that meet: the collectives of a communicator, or what one of its ranks sends to another.
+// Calls matched by number: the collectives of a communicator, or messages from one rank to another.
 struct Channel {
   text::Kept comm{};  // its id
   std::int64_t nranks = 0;
@@ -47,13 +47,13 @@ struct Channel {
 struct Arrival {
   std::uint64_t seq = 0;
   std::int64_t at_ns = 0;  // on the axis of the merged trace
-  std::uint32_t rank = 0;  // in their order
-  std::uint32_t call = 0;  // of its rank's
+  std::uint32_t rank = 0;  // index of the rank
+  std::uint32_t call = 0;  // index in the rank's calls
 };
 using Arrivals = std::map<Channel, std::vector<Arrival>>;
 
 struct Reading {
-  std::size_t most_calls = 0;  // of one rank
+  std::size_t most_calls = 0;  // per rank
   bool arrows = false;
   std::int64_t window_ns = 1;
 };
@@ -90,7 +90,7 @@ struct RankLines {
 
   void device_time(const read::DeviceTime& t) {
     const run::Interval span{t.ts_ns, t.ts_ns + t.dur_ns};
-    if (t.launch) hides.push_back(span);  // a graph has its kernels in it
+    if (t.launch) hides.push_back(span);  // a graph includes its kernels
     if (!t.chosen) return;
     mine.slices.add(t.lane, t.ts_ns, t.dur_ns);
     if (t.comm) communicates.push_back(span);
@@ -127,7 +127,7 @@ struct RankLines {
     std::uint64_t seq = 0;
     std::uint64_t bytes = DrawnCall::kNoBytes;
     std::vector<Arrival>* channel = nullptr;
-    Bucket bucket = Bucket::OTHER_COLL;  // of a graph launch, too
+    Bucket bucket = Bucket::OTHER_COLL;  // also for graph launches
     bool message = false;
     bool receives = false;
     text::Kept function{};
@@ -139,7 +139,7 @@ struct RankLines {
     run::Interval on_device;
   };
 
-  // Null if the call is neither a collective nor a message, or nobody else can be known to meet it.
+  // Null if the call is neither a collective nor a message, or can't be matched.
   std::vector<Arrival>* channel_of(const read::Event& e, bool receives) {
     const bool message = e.bucket == Bucket::P2P;
     if (!reading.arrows || !e.numbered || !e.comm) return nullptr;
@@ -164,7 +164,7 @@ struct RankLines {
     bytes[i] += e.bytes;
   }
 
-  // Puts calls and their device times together.
+  // Matches calls with their device times.
   void match() {
     order(calls);
     order(times);
@@ -190,7 +190,7 @@ struct RankLines {
     }
   }
 
-  // Finds when communication ran on the device and no computation did, as far as that is known.
+  // Finds when communication ran on the device without computation, as far as known.
   void find_exposed() {
     if (!computes || communicates.empty()) return;
     hides = run::joined(std::move(hides));
@@ -201,8 +201,8 @@ struct RankLines {
     mine.exposed = run::common(run::common(run::joined(std::move(communicates)), free), {followed});
   }
 
-  // Copies within a device usually have no lines. The ledger has all calls: where it has more timed
-  // copies by a function than have lines, and all of one bucket, that is what the others are.
+  // Copies within a device usually have no lines. If the ledger has more timed copies of a function
+  // than lines, all in one bucket, the others are in that bucket.
   void find_without_line() {
     if (!all_chosen || !rank.footer || rank.end == read::End::lost) return;
     std::map<std::pair<text::Kept, Bucket>, std::uint64_t> timed;
@@ -228,16 +228,16 @@ struct RankLines {
   std::tuple<std::int64_t, std::int64_t, bool> last_key{-1, -1, false};
   std::vector<Arrival>* last_channel = nullptr;
   run::Intervals communicates;
-  run::Intervals hides;  // computation, and where it is not known
+  run::Intervals hides;  // computation, and times where it is unknown
   run::Interval followed{INT64_MAX, INT64_MIN};
   bool computes = false;
-  // Timed copies that have a line, of each function and bucket.
+  // Timed copies with a line, by function and bucket.
   std::map<std::pair<text::Kept, Bucket>, std::uint64_t> with_line;
   bool all_chosen = true;
 };
 
-// Finds out in which order ranks came, and numbers the arrows between them. Those that came at one
-// moment are in the order of ranks.
+// Finds the order in which ranks came, and numbers the arrows between them. Simultaneous arrivals
+// are in rank order.
 void find_turns(Arrivals& by_channel, const std::vector<RankTimeline*>& ranks,
                 std::int64_t& next_arrow) {
   std::vector<std::vector<Arrival>*> channels;
@@ -262,7 +262,7 @@ void find_turns(Arrivals& by_channel, const std::vector<RankTimeline*>& ranks,
   }
 }
 
-// Writes a lane above the threads, which have 0. `name` and `number` make the name of a slice.
+// Writes a lane above the threads, which have 0. `name` and `number` name a slice.
 template <typename Slices, typename Number>
 void write_lane(std::string_view title, std::int64_t lane, int index, const Slices& slices,
                 std::string_view name, std::string_view color, const Number& number,
@@ -278,7 +278,7 @@ void write_lane(std::string_view title, std::int64_t lane, int index, const Slic
   }
 }
 
-// A line for each window whose rates are not those of the one before.
+// Writes a line for each window whose rates differ from the previous one's.
 void write_rates(const RankTimeline& rank, std::int64_t window_ns, const Placement& to, Pen& out) {
   std::size_t windows = 0;
   for (const auto& bytes : rank.rates) windows = std::max(windows, bytes.size());

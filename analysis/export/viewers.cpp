@@ -15,8 +15,8 @@ struct Style {
   std::string_view color;
 };
 
-// In the order of the buckets. Calls between GPUs are green, blue or purple, copies to and from the
-// host are yellow and red, others grey.
+// In bucket order. Calls between GPUs are green, blue or purple, copies to and from the host yellow
+// and red, others grey.
 constexpr Style kStyles[] = {{"AllGather", "thread_state_running"},
                              {"ReduceScatter", "rail_animation"},
                              {"H2D", "thread_state_iowait"},
@@ -49,7 +49,7 @@ std::string_view title_of(Bucket bucket) {
   return style_of(bucket).title;
 }
 
-// "32 KiB", "9.54 MiB"; as text::bytes(), without decimals that say nothing.
+// "32 KiB", "9.54 MiB": like text::bytes(), without zero decimals.
 static std::string size_for_name(std::uint64_t bytes) {
   std::string size = text::bytes(bytes);
   if (const auto none = size.find(".00 "); none != std::string::npos) size.erase(none, 3);
@@ -68,16 +68,16 @@ CallNames::Name CallNames::of(std::string_view function, Bucket bucket,
   return {what, known.text};
 }
 
-// As viewers sort them: of two that begin together the longer one comes first.
+// The order of viewers: of two that begin together, the longer one comes first.
 bool Nesting::before(const Slice& a, const Slice& b) {
   return std::tie(a.begin_ns, b.dur_ns) < std::tie(b.begin_ns, a.dur_ns);
 }
 
-// Where two overlap, the one that loses less ends where the other one does or begins. None loses
+// If two slices overlap, the one that loses less ends where the other ends or begins. None loses
 // all of its time.
 void Nesting::cut(Lane& lane) {
   if (!std::ranges::is_sorted(lane, before)) std::ranges::sort(lane, before);
-  std::vector<Slice*> open;  // each within the one before
+  std::vector<Slice*> open;  // each within the previous one
   for (Slice& s : lane) {
     while (!open.empty() && open.back()->end_ns() <= s.begin_ns) open.pop_back();
     while (!open.empty() && open.back()->end_ns() < s.end_ns()) {

@@ -1,4 +1,4 @@
-// Viewers of a merged trace show this of a call: a name with its size, and a colour for its bucket.
+// How viewers show a call: a name with its size, and a colour for its bucket.
 #pragma once
 
 #include <array>
@@ -13,15 +13,15 @@
 
 namespace tprof::trace_export {
 
-// One of Chrome's reserved names of colours.
+// One of Chrome's reserved colour names.
 std::string_view color_of(Bucket bucket);
 
-// The name of a bucket's calls in lanes of their sums: "AllGather", "H2D".
+// The name of a bucket in lanes of sums: "AllGather", "H2D".
 std::string_view title_of(Bucket bucket);
 
 class CallNames {
  public:
-  // "AllGather 32 KiB", or "AllGather" if the size is not known: to be written one after the other.
+  // "AllGather 32 KiB", or "AllGather" without a known size, in two parts.
   struct Name {
     std::string_view what;
     std::string_view size;  // valid until the next name
@@ -33,13 +33,13 @@ class CallNames {
     std::uint64_t bytes = 0;
     std::string text;  // empty: none yet
   };
-  // A program has few sizes, and writing one takes longer than all else of a line.
+  // A cache: a program has few sizes, and formatting one takes longer than the rest of a line.
   std::array<Known, 64> sizes_;
 };
 
-// Slices of a lane have to follow each other or nest: viewers leave out one that ends behind the
-// slice that it begins in. Times are measured, so some overlap by nanoseconds, and streams of
-// several threads may share a lane. Tells by how much such a slice is written shorter.
+// Slices of a lane have to follow each other or nest: viewers drop one that ends after the slice
+// that it begins in. Measured times may overlap by nanoseconds, and streams of several threads may
+// share a lane. Computes by how much such a slice is shortened.
 
 class Nesting {
  public:
@@ -47,10 +47,10 @@ class Nesting {
     if (last_ == nullptr || lane != last_lane_) last_ = &lanes_[last_lane_ = lane];
     last_->push_back({begin_ns, dur_ns, 0});
   }
-  // Has to be called behind the last slice. From then on only those that are cut are in memory.
+  // Call this after the last slice. From then on only shortened slices are kept.
   void finish();
 
-  // Slices that are alike are each cut by as much.
+  // Equal slices are cut equally.
   std::int64_t cut_ns(std::int64_t lane, std::int64_t begin_ns, std::int64_t dur_ns) const;
 
  private:
@@ -65,7 +65,7 @@ class Nesting {
   static bool before(const Slice& a, const Slice& b);
   static void cut(Lane& lane);
 
-  std::map<std::int64_t, Lane> lanes_;  // each lane's in order, once finished
+  std::map<std::int64_t, Lane> lanes_;  // by lane; sorted once finished
   std::int64_t last_lane_ = 0;
   Lane* last_ = nullptr;
 };

@@ -17,7 +17,7 @@ std::vector<std::string> split(const char* option, std::string_view list) {
   const std::vector<std::string_view> parts = text::split(list, ',');
   if (std::ranges::none_of(parts, &std::string_view::empty)) return {parts.begin(), parts.end()};
   throw read::BadInput(
-      fmt::format("{}: expected names with a comma between each two, found '{}'", option, list));
+      fmt::format("{}: expected names separated by commas, found '{}'", option, list));
 }
 
 std::pair<std::int64_t, std::int64_t> range_of(std::string_view item, std::string_view list) {
@@ -42,7 +42,7 @@ tables::StepPhase phase_of(const std::string& name) {
 
 using read::Process;
 
-constexpr std::size_t kMostNamed = 40;  // in an error
+constexpr std::size_t kMostNamed = 40;  // in an error message
 
 std::string listed(const std::set<std::string>& names) {
   if (names.size() <= kMostNamed) return fmt::format("{}", fmt::join(names, ", "));
@@ -69,8 +69,8 @@ void require_ops(const std::vector<std::string>& ops, const job::Job& job) {
   }
 }
 
-// A name or a whole id comes before the number that the tables of `tprof export` and the lines have
-// for a communicator, that before its role, and that before the beginning of an id.
+// Best first, from the right: a name or whole id, the communicator's number in lines and in the
+// tables of `tprof export`, its role, the beginning of its id.
 enum class Fit { no, begins, role, number, same };
 
 Fit fit(const std::string& word, const read::Comm& comm, const std::string& role) {
@@ -183,8 +183,8 @@ bool Calls::on(const Process& rank, std::int64_t comm) const {
 Holds Calls::row(const Process& rank, const read::Row& row) const {
   if (!named(rank, row.bucket, row.name, row.comm)) return Holds::no;
   if (filter_.sizes.empty()) return Holds::yes;
-  // A call of the row is at least as large as its class says, and less than twice that. They are
-  // all of the least size if their sum is, and the size of one call is its sum.
+  // A call is at least as large as the row's class, and less than twice that. If the sum is that of
+  // the smallest size, all calls have it; a single call has the sum.
   std::uint64_t least = 0;
   std::uint64_t most = 0;
   if (row.bytes_class >= 0) {

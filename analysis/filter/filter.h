@@ -1,5 +1,5 @@
-// The choice of what a command is asked about, in the same words for every command: --ranks,
-// --steps, --ops, --sizes, --comm and --phase.
+// The filters, which are the same for all commands: --ranks, --steps, --ops, --sizes, --comm and
+// --phase.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace tprof::filter {
 
-// As they stand on the command line. Empty: all of them.
+// The filters as given on the command line; empty: everything.
 struct Words {
   std::string ranks{};
   std::string steps{};
@@ -30,11 +30,11 @@ struct Words {
   std::string comms{};
   std::string phases{};
 
-  bool of_calls() const;  // any but --ranks
+  bool of_calls() const;  // any except --ranks
   bool empty() const { return ranks.empty() && !of_calls(); }
   // "only ranks 0-3, steps 10-19"; empty: all.
   std::string sentence() const;
-  // Each that is given, with its name: "ranks", "steps", ...
+  // The given ones with their names: "ranks", "steps", ...
   std::vector<std::pair<const char*, std::string>> given() const;
 };
 
@@ -42,20 +42,20 @@ struct Filter {
   Words words{};
   std::optional<tables::StepList> steps{};
   std::vector<std::string> ops{};    // names or patterns
-  std::vector<Sizes> sizes{};        // any of them; none: all sizes
+  std::vector<Sizes> sizes{};        // any of these; empty: all sizes
   std::vector<std::string> comms{};  // names, ids, beginnings of ids, numbers, or roles
   std::set<tables::StepPhase> phases{};
 };
 
-// Throws BadInput that says what was expected.
+// Throws BadInput with what was expected.
 Filter parsed(const Words& words);
 
-// True if a list such as "0-3,7" has this rank. Throws BadInput that says what was expected.
+// True if a list such as "0-3,7" has this rank. Throws BadInput with what was expected.
 bool is_listed(std::string_view ranks, std::int64_t rank);
 
-// Tells of a call, or of a row of a ledger, whether a filter lets it pass.
+// Decides whether a call, or a row of a ledger, passes a filter.
 
-// some: it depends on the call, of which a row has no more than the range of its size.
+// some: depends on the call, as a row only has a range of sizes.
 enum class Holds { no, yes, some };
 
 using PhasesOfRanks = run::ByRank<tables::RankPhases>;
@@ -63,22 +63,22 @@ using PhasesOfRanks = run::ByRank<tables::RankPhases>;
 class Calls {
  public:
   Calls() = default;
-  // Throws BadInput with the names that are there, if a name is none of the job's.
+  // Throws BadInput with the job's names if a name is unknown.
   Calls(const Filter& filter, const job::Job& job);
 
-  bool on(const read::Process& rank, std::int64_t comm) const;  // the communicator
-  // By operation, communicator and size.
+  bool on(const read::Process& rank, std::int64_t comm) const;  // on a communicator
+  // Checks operation, communicator and size.
   Holds row(const read::Process& rank, const read::Row& row) const;
-  // The launch of a graph, which is of no operation, size and communicator.
+  // A graph launch, which has no operation, size and communicator.
   bool launch(const read::Process& rank, const read::Event& e) const;
-  // By all; `found` and `phases` have to be set if steps and phases are in the filter.
+  // Checks everything; needs `found` and `phases` if the filter has steps and phases.
   bool call(const read::Process& rank, const read::Event& e) const;
   bool time(const read::Process& rank, const read::DeviceTime& t) const;
 
   const steps::Found* found = nullptr;
   const PhasesOfRanks* phases = nullptr;
-  // When calls of the chosen operations and sizes began, and on which thread: the line of a device
-  // time does not say the size, and of a copy not the direction. Empty: nobody asks time().
+  // When, and on which thread, calls of the chosen operations and sizes began, for time(): the line
+  // of a device time lacks the size, and a copy's direction.
   using Begun = std::pair<std::int64_t, std::int64_t>;
   std::map<const read::Process*, std::set<Begun>> begun{};
   bool needs_begun() const { return !filter_.ops.empty() || !filter_.sizes.empty(); }
@@ -89,7 +89,7 @@ class Calls {
   bool moment(const read::Process& rank, std::int64_t thread, std::int64_t ts_ns) const;
 
   Filter filter_;
-  std::map<const read::Process*, std::set<std::int64_t>> comms_;  // their numbers
+  std::map<const read::Process*, std::set<std::int64_t>> comms_;  // communicator numbers
 };
 
 }  // namespace tprof::filter

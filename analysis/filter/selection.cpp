@@ -19,7 +19,7 @@ using tables::StepPhase;
 
 namespace {
 
-// Sees all calls, whatever was asked for.
+// Takes all calls, chosen or not.
 struct KeyOfCall {
   std::optional<CallKey> operator()(const read::Event& e) const {
     return CallKey{{.bucket = e.bucket,
@@ -36,7 +36,7 @@ struct KeyOfCall {
   const Calls& calls;
 };
 
-// How many calls there are, whatever became of them, and which of those that pass were timed.
+// Counts all calls, and notes which of the passing ones were timed.
 struct Passing {
   void timed(const read::Event& e, const read::DeviceTime* t) {
     ++in_lines;
@@ -53,7 +53,7 @@ struct Passing {
   std::set<Calls::Begun> begun{};
 };
 
-// Takes all that is counted from the lines of a rank.
+// Takes everything that is counted from a rank's lines.
 struct OfLines {
   auto parts() { return std::tie(passing, groups); }
 
@@ -61,7 +61,7 @@ struct OfLines {
   tables::RankGroups<read::Amounts, KeyOfCall> groups;
 };
 
-// A line does not say of which row it is where rows differ by these only.
+// Rows that differ only in these can't be told apart by a line.
 read::RowKey without_places(read::RowKey key) {
   key.device.reset();
   key.host_memory = HostMemory::unknown;
@@ -96,7 +96,7 @@ job::Job with_ranks(const job::Job& whole, const std::string& ranks, Comes how) 
   }
   if (listed.empty()) {
     throw read::BadInput(whole.ranks.empty()
-                             ? "--ranks: no process here says its rank"
+                             ? "--ranks: no process here has a rank"
                              : fmt::format("--ranks: none of the ranks {} is here; there {} {}",
                                            ranks, whole.ranks.size() == 1 ? "is rank" : "are ranks",
                                            text::Ranks(whole.ranks).str()));
@@ -123,8 +123,8 @@ Selection::Selection(const run::Lines& whole, const Filter& filter, const Needs&
   if (filter_.words.of_calls()) count(needs);
 }
 
-// As `summary --by phase` tells them: backward is what autograd's threads called, and the other
-// calls as far as ranges, threads and their order tell.
+// The same phases as in `summary --by phase`: backward for autograd's threads, and the other calls
+// by ranges, threads and order.
 void Selection::find_phases() {
   phases_ =
       lines_.of(job_).each([&](const Process& rank) { return tables::RankPhases(rank, *found_); });
@@ -136,14 +136,13 @@ void Selection::find_phases() {
     if (!rank->ordered) unordered.push_back(p);
     if (rank->known && rank->all) continue;
     throw read::BadInput(p->file, rank->all ? "--phase: the lines do not tell which threads are "
-                                              "autograd's, as their names are gone"
-                                            : "--phase: more calls than can be told apart; give "
-                                              "fewer --ranks");
+                                              "autograd's, as thread names are missing"
+                                            : "--phase: too many calls; give fewer --ranks");
   }
   if (unordered.empty()) return;
   notes_.push_back(
-      fmt::format("{}: the order of calls tells no phase, as not every call has a line on a "
-                  "thread with a name; what only the order would tell is in other",
+      fmt::format("{}: phases can't be told from the order of calls, as some calls have no line on "
+                  "a named thread; those calls are in phase other",
                   steps::names(unordered)));
 }
 
@@ -163,7 +162,7 @@ void Selection::find_steps() {
         of_rank.second, [&](const steps::Interval& i) { return filter_.steps->holds(i.step); });
   };
   if (std::ranges::any_of(found_->ranks, made)) return;
-  throw read::BadInput(fmt::format("--steps: there are no such steps as {}; there are {}",
+  throw read::BadInput(fmt::format("--steps: there are no steps {}; there are {}",
                                    filter_.words.steps, text::Ranks(found_->steps).str()));
 }
 
@@ -183,8 +182,7 @@ std::pair<std::uint64_t, std::uint64_t> Selection::lines_of(const Process& rank)
   return of_rank == lines_of_.end() ? std::pair<std::uint64_t, std::uint64_t>() : of_rank->second;
 }
 
-// Leaves in what the writers counted in the steps only what passes. Returns false if that takes
-// lines.
+// Reduces the writers' counts of steps to what passes. Returns false if that needs lines.
 bool Selection::filter_step_lines() {
   if (!found_ || !found_->exact) return false;
   auto lines = found_->lines;
@@ -200,8 +198,7 @@ bool Selection::filter_step_lines() {
       line.rows = std::move(kept);
     }
   }
-  // From here on all that is said of steps comes from lines, as what the writers counted would not
-  // be of these calls.
+  // From here on steps are those of lines, since the writers' counts include other calls.
   found_->exact = told;
   if (told) found_->lines = std::move(lines);
   return told;
@@ -225,8 +222,8 @@ Counted Selection::counted_in_steps(const Process& rank) {
   return sums;
 }
 
-// The phase of all calls of a row that get no lines: that of autograd's threads is backward, and
-// nothing tells more of other threads' calls. Nullopt: it takes their lines.
+// Returns the phase of a row whose calls get no lines: backward for autograd's threads, other for
+// others. Nullopt: their lines decide.
 std::optional<StepPhase> Selection::phase_of(const Process& rank, const read::Row& row) const {
   const bool lines = row.thread == ThreadKind::mixed || read::wants_lines(rank, row.bucket);
   if (filter_.steps || filter_.phases.empty() || row.mode != Mode::direct || lines) {
@@ -243,12 +240,12 @@ Holds Selection::holds(const Process& rank, const read::Row& row) const {
   return filter_.phases.contains(*phase) ? Holds::yes : Holds::no;
 }
 
-// Rows that are told by themselves, and in place of the others what is counted by lines, or in
-// steps: that stands for all rows that lines can't tell apart, as soon as one of them takes lines.
+// Returns the rows that pass as a whole, and counts from lines or steps in place of the others. If
+// one of several rows that lines can't tell apart needs lines, all of them do.
 read::Rows Selection::filtered(const Process& rank, const Counted& counted, bool by_steps) {
   struct Open {
-    std::uint64_t calls = 0;   // of rows that are told by lines
-    std::uint64_t others = 0;  // of rows that have none that passes
+    std::uint64_t calls = 0;   // of rows that need lines
+    std::uint64_t others = 0;  // of rows without a passing call
     std::uint64_t told = 0;
   };
   std::map<read::RowKey, Open> open;
@@ -266,7 +263,7 @@ read::Rows Selection::filtered(const Process& rank, const Counted& counted, bool
     }
     if (passes == Holds::yes) rows.push_back(row);
     const bool replayed = row.mode == Mode::replayed && !by_steps;
-    if (passes == Holds::some && replayed) untold_[row.bucket] += calls;
+    if (passes == Holds::some && replayed) without_line_[row.bucket] += calls;
     const bool other = phase_of(rank, row) == StepPhase::other;
     if (other && calls_.row(rank, row) == Holds::yes) other_[row.bucket] += calls;
   }
@@ -276,12 +273,12 @@ read::Rows Selection::filtered(const Process& rank, const Counted& counted, bool
     if (key.passes && (moments() || of_rows != open.end())) rows.push_back({key, amounts});
   }
   for (const auto& [key, of] : open) {
-    // Steps have all calls but copies that get no lines.
+    // Steps have all calls except copies that get no lines.
     const bool counts = !kBuckets[static_cast<std::size_t>(key.bucket)].lines &&
                         !read::wants_lines(rank, key.bucket);
     const std::uint64_t all = of.calls + of.others;
     const std::uint64_t without = std::min(of.calls, all - std::min(all, of.told));
-    if (without != 0 && (!by_steps || counts)) untold_[key.bucket] += without;
+    if (without != 0 && (!by_steps || counts)) without_line_[key.bucket] += without;
   }
   rows.shrink_to_fit();
   return rows;
@@ -314,13 +311,13 @@ void Selection::count(const Needs& needs) {
                                                 : groups->found;
     rows_[p] = filtered(*p, counted, by_steps);
   }
-  say(untold_, "left out");
-  say(other_, "taken for phase other");
+  say(without_line_, "left out");
+  say(other_, "counted as phase other");
   if (launches_ == 0) return;
-  notes_.push_back(
-      fmt::format("{} of CUDA graphs in these steps {} left out, as no step counts what they move",
-                  launches_ == 1 ? "1 launch" : text::thousands(launches_) + " launches",
-                  launches_ == 1 ? "is" : "are"));
+  notes_.push_back(fmt::format(
+      "{} of CUDA graphs in these steps {} left out, as steps don't count what they move",
+      launches_ == 1 ? "1 launch" : text::thousands(launches_) + " launches",
+      launches_ == 1 ? "is" : "are"));
 }
 
 void Selection::say(const CallsOfBuckets& calls, std::string_view where) {
@@ -334,7 +331,7 @@ void Selection::say(const CallsOfBuckets& calls, std::string_view where) {
   }
   if (all == 0) return;
   const bool one = all == 1;
-  notes_.push_back(fmt::format("{} call{} without a line {} {}, as nothing tells {} {} ({})",
+  notes_.push_back(fmt::format("{} call{} without a line {} {}, as {} {} is unknown ({})",
                                text::thousands(all), one ? "" : "s", one ? "is" : "are", where,
                                one ? "its" : "their", what, fmt::join(names, ", ")));
 }

@@ -16,26 +16,26 @@
 
 namespace tprof::filter {
 
-// lanes: also the other ranks of a process that holds several, whose header and ledger they share.
+// with_lanes: also the other ranks of a process, which share its header and ledger.
 enum class Comes { alone, with_lanes };
 
-// Says which of the ranks that were asked for are in the job, if not all are.
+// Says which of the wanted ranks are in the job, if not all are.
 std::optional<std::string> absent_of(const std::string& ranks, const job::Job& job);
 
-// Returns the job with these ranks alone, and none missing; all of it if the words are empty.
-// Throws BadInput with the ranks that are there, if none of these is.
+// Returns the job with these ranks alone, none of them missing; the whole job for "". Throws
+// BadInput with the existing ranks if none of these exists.
 job::Job with_ranks(const job::Job& job, const std::string& ranks, Comes how = Comes::alone);
 
 struct Needs {
   bool counts = true;         // rows of the chosen calls alone
-  bool steps = false;         // `found`, also without --steps
-  bool device_times = false;  // Chosen::time, for readers that see no calls beside device times
+  bool steps = false;         // set `found` even without --steps
+  bool device_times = false;  // set Chosen::time, for readers that see only device times
   Comes ranks = Comes::alone;
-  bool left_out = false;  // how many calls of each rank's lines are not chosen
+  bool left_out = false;  // count the calls in lines that are not chosen
 };
 
-// A row and the lines of the calls that it counts have this in common. The thread stays open: lines
-// and steps do not always tell it.
+// The key that a row and the lines of its calls share, without the thread, which lines and steps do
+// not always tell.
 struct CallKey : read::RowKey {
   bool passes = true;
 
@@ -47,24 +47,24 @@ struct CallKey : read::RowKey {
 };
 using Counted = std::map<CallKey, read::Amounts>;
 
-// Ledgers tell operations and communicators, and sizes as far as a row's calls are all on one side
-// of a border. Steps come from what the writers counted in them, or from lines, phases and other
-// sizes from lines: notes() say which calls have none. Code that judges the job looks at all calls
-// of its ranks, others at those that lines() tells.
+// Ledgers have operations and communicators, and sizes if a row's calls are all on one side of a
+// border. Steps come from the writers' counts or from lines, phases and other sizes from lines;
+// notes() tell how many calls lack these. Code that judges the job uses all calls of its ranks,
+// other code those chosen in lines().
 class Selection : NotCopied {
  public:
-  // `whole`: the lines of the whole job. Throws BadInput for what the job does not have.
+  // `whole`: the lines of the whole job. Throws BadInput if the job lacks something.
   Selection(const run::Lines& whole, const Filter& filter, const Needs& needs);
 
   const job::Job& job() const { return job_; }  // of the chosen ranks
   const Words& words() const { return filter_.words; }
   const Filter& filter() const { return filter_; }
-  const std::vector<std::string>& notes() const { return notes_; }  // sentences, no full stop
-  // The steps of the whole job, with the chosen ranks alone; nullopt: nobody needs them.
+  const std::vector<std::string>& notes() const { return notes_; }  // sentences without a full stop
+  // The steps of the whole job, for the chosen ranks; nullopt: not needed.
   const std::optional<steps::Found>& found() const { return found_; }
-  run::Lines lines() const;  // refers to this
+  run::Lines lines() const;  // refers to this object
   const Calls& calls() const { return calls_; }
-  // How many calls have a line, and how many of them are not chosen.
+  // Returns how many calls have a line, and how many of these are not chosen.
   std::pair<std::uint64_t, std::uint64_t> lines_of(const read::Process& rank) const;
 
  private:
@@ -88,10 +88,10 @@ class Selection : NotCopied {
   std::optional<steps::Found> found_;
   PhasesOfRanks phases_;
   std::map<const read::Process*, std::pair<std::uint64_t, std::uint64_t>> lines_of_;
-  std::map<const read::Process*, read::Rows> rows_;  // empty: those of the ledgers
-  // Calls of which nothing tells whether they pass.
-  CallsOfBuckets untold_;
-  CallsOfBuckets other_;  // taken for that phase
+  std::map<const read::Process*, read::Rows> rows_;  // empty: the ledgers' rows
+  // Calls for which it is unknown whether they pass.
+  CallsOfBuckets without_line_;
+  CallsOfBuckets other_;  // counted as phase `other`
   std::uint64_t launches_ = 0;
   std::vector<std::string> notes_;
 };

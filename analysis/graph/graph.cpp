@@ -12,8 +12,8 @@
 namespace tprof::graph {
 namespace {
 
-// Returns the place of the first edge into each node, where they are by the nodes to which they go;
-// and their number.
+// Returns the index of the first edge into each node when edges are sorted by target, then their
+// number.
 template <typename Edges>
 std::vector<std::uint32_t> firsts_of(const Edges& edges, std::size_t nodes) {
   std::vector<std::uint32_t> first(nodes + 1);
@@ -22,10 +22,10 @@ std::vector<std::uint32_t> firsts_of(const Edges& edges, std::size_t nodes) {
   return first;
 }
 
-// The edges that a change adds to those of the graph. Most add none.
-class More {
+// The edges that a change adds to the graph. Most changes add none.
+class AddedEdges {
  public:
-  More(std::vector<Edge> edges, std::size_t nodes) : edges_(std::move(edges)) {
+  AddedEdges(std::vector<Edge> edges, std::size_t nodes) : edges_(std::move(edges)) {
     std::ranges::stable_sort(edges_, {}, &Edge::to);
     if (!edges_.empty()) first_ = firsts_of(edges_, nodes);
   }
@@ -36,16 +36,17 @@ class More {
   bool empty() const { return edges_.empty(); }
 
  private:
-  std::vector<Edge> edges_;  // by the nodes to which they go
+  std::vector<Edge> edges_;  // by target
   std::vector<std::uint32_t> first_;
 };
 
-// Returns the nodes, each behind those that it waits for; fewer, if some wait in a circle.
-std::vector<Node> order_of(const Graph& graph, std::span<const Lag> lags_ns, const More& more) {
+// Returns the nodes in topological order; fewer, if some are in a cycle.
+std::vector<Node> order_of(const Graph& graph, std::span<const Lag> lags_ns,
+                           const AddedEdges& more) {
   enum class Seen : std::uint8_t { no, open, yes };
   struct Open {
     Node node;
-    std::uint32_t edge;  // the next one to look at: into the node, of the graph and then of `more`
+    std::uint32_t edge;  // the next edge into the node to look at: of the graph, then of `more`
   };
   std::vector<Seen> seen(graph.size());
   std::vector<Node> order;
@@ -76,7 +77,7 @@ std::vector<Node> order_of(const Graph& graph, std::span<const Lag> lags_ns, con
   return order;
 }
 
-// Puts the edges behind their nodes.
+// Sorts the edges by target into the graph.
 template <typename Edges>
 void put(Graph& graph, const Edges& edges) {
   graph.first = firsts_of(edges, graph.size());
@@ -92,7 +93,7 @@ void put(Graph& graph, const Edges& edges) {
   }
 }
 
-// Gives the edges into a node, but kernels, as lag what none of them explains of when it happened.
+// Adds the time that no edge into a node explains to the lags of these edges, except kernels.
 void give_rest(Graph& graph, Node to) {
   const std::uint32_t first = graph.first[to];
   const std::uint32_t last = graph.first[to + 1];
@@ -139,7 +140,8 @@ class Builder {
   }
   std::int64_t at(Node n) const { return graph_.at_ns[n]; }
   void in_order(Node to, Node from, Wait why) {
-    // Measured times may contradict the order a little. Then the later node came as much too early.
+    // Measured times may contradict the order a little. A negative lag then keeps the measured
+    // time.
     edges_.push_back(
         {from, to, static_cast<Lag>(std::min<std::int64_t>(0, at(to) - at(from))), why});
   }
@@ -158,7 +160,7 @@ class Builder {
       behind_own(r, i);
     }
   }
-  // A call that meets nobody takes as long as it took.
+  // A copy takes as long as it took; a call of NCCL ends with its meeting.
   void behind_own(std::uint32_t r, std::size_t i) {
     if (run_.ranks[r].calls.comm[i] == run::Calls::kNoComm) {
       behind(graph_.ended(r, i), graph_.came(r, i), Wait::copies);
@@ -167,15 +169,15 @@ class Builder {
     }
   }
 
-  // Measured times of a stream's calls overlap a little where their ends were measured late.
+  // Calls of a stream may seem to overlap a little where an end was measured late.
   static bool overlap(const run::Calls& c, std::size_t before, std::size_t after) {
     const std::int64_t both = c.ended_ns[before] - c.came_ns[after];
     return 2 * both >= c.ended_ns[before] - c.came_ns[before];
   }
 
   // NCCL runs the collectives of a communicator one after the other, whatever their streams.
-  // Messages of one communicator may run beside each other: one waits for another where nothing
-  // else explains when it came.
+  // Messages of one communicator may run concurrently: one waits for another only if it came right
+  // after the other's end.
   static bool in_turn(const run::Calls& c, std::size_t before, std::size_t after) {
     const std::int64_t apart = c.came_ns[after] - c.ended_ns[before];
     return apart > -kGrainNs && (!c.is[after].messages || apart < kGrainNs);
@@ -200,10 +202,10 @@ class Builder {
     }
   }
 
-  // The call for whose end the work stood still that goes on at `to_ns`, after it had stopped at
-  // `from_ns`: the one that ended nearest to that. A group ends with the last of its calls, so work
-  // may have waited for another one of them, but not before all had come. It goes on at once behind
-  // a copy, unless the host had waited for that.
+  // Returns the call that work waited for when it stood still from `from_ns` to `to_ns`: the one
+  // that ended nearest to `to_ns`. Work may go on before a group has ended, since it may need an
+  // earlier call of the group, but not before all had come. After a copy it goes on at once, unless
+  // the host waited for the copy.
   std::optional<std::size_t> barrier(std::uint32_t r, std::int64_t from_ns, std::int64_t to_ns) {
     const run::Calls& c = run_.ranks[r].calls;
     std::optional<std::size_t> best;
@@ -219,7 +221,7 @@ class Builder {
     return best;
   }
 
-  // True for a copy that blocks.
+  // True if the copy blocked the host.
   bool host_waited(std::uint32_t r, std::size_t copy) const {
     const run::Calls& c = run_.ranks[r].calls;
     const std::vector<run::Blocked>& blocked = run_.ranks[r].blocked;
@@ -229,15 +231,16 @@ class Builder {
            next->bytes == c.bytes[copy] && next->to_device == (c.bucket[copy] == Bucket::H2D);
   }
 
-  // True if its host was blocked, and went on in this time.
+  // True if its host was blocked and went on within this time.
   static bool goes_on_within(const run::Rank& rank, const run::Interval& time) {
     const auto next = std::ranges::upper_bound(rank.blocked, time.from_ns, {},
                                                [](const run::Blocked& b) { return b.host.to_ns; });
     return next != rank.blocked.end() && next->host.to_ns <= time.to_ns;
   }
 
-  // Messages that a rank receives, by when it had done what it had called before: what it computes
-  // from then on may need them. Those of a kind that it is seen to compute through are left out.
+  // Returns the messages that a rank receives, with when the work was done that its earlier calls
+  // need: what it computes after that may need the message. Left out are messages of a kind during
+  // which the rank is seen to compute on.
   std::vector<std::pair<std::int64_t, std::size_t>> received(std::uint32_t r) const {
     const run::Rank& rank = run_.ranks[r];
     const run::Calls& c = rank.calls;
@@ -248,7 +251,7 @@ class Builder {
       done_ns = std::max(done_ns, needs_ns_[r][i]);
       if (!c.is[i].messages || c.name[i] == "ncclSend") continue;
       const std::int64_t ended = c.ended_ns[i];
-      const auto work = run::first_behind(rank.work, ended);
+      const auto work = run::first_after(rank.work, ended);
       const bool computes = work != rank.work.end() && work->from_ns < ended - kGrainNs;
       if (computes && ended > done_ns + kGrainNs) beside.emplace(c.comm[i], c.name[i]);
       all.emplace_back(done_ns, i);
@@ -280,7 +283,7 @@ class Builder {
     const auto calls_until = [&](std::int64_t ns) {
       for (; next != by_need_.end() && needs[*next] < ns; ++next) {
         if (!done) continue;
-        // Work that stands still may wait for a call itself, and what comes next for its end.
+        // If the work stood still for a call, the next call waits for that call's end.
         const auto until = barrier(r, at(*done), needs[*next]);
         const bool behind_call = until && c.ended_ns[*until] < needs[*next] + kGrainNs;
         in_order(graph_.came(r, *next), behind_call ? graph_.ended(r, *until) : *done, Wait::place);
@@ -290,7 +293,7 @@ class Builder {
       calls_until(w.from_ns + 1);
       const Node begin = node(w.from_ns, r, Kind::work);
       const auto until = barrier(r, done ? at(*done) : first_ns, w.from_ns);
-      // If the host did something since, it launched what begins here, and had not before.
+      // If the host did something after the barrier, it launched this work only then.
       const std::size_t k = host_until(r, w.from_ns);
       const bool by_host =
           !until || (k != 0 && at(graph_.host[r][k - 1]) > c.ended_ns[*until] + kGrainNs);
@@ -326,18 +329,19 @@ class Builder {
     calls_until(INT64_MAX);
   }
 
-  // So many things its host had done by then.
+  // Returns how many nodes of its host happened by then.
   std::size_t host_until(std::uint32_t r, std::int64_t ns) const {
     const std::vector<Node>& host = graph_.host[r];
     const auto next = std::ranges::upper_bound(host, ns, {}, [&](Node n) { return at(n); });
     return static_cast<std::size_t>(next - host.begin());
   }
 
-  // The host launched what began here. It either went on by itself since what it did last, or had
-  // waited until the device had nothing to do.
+  // The host launched the work that begins here. Since its last node it either needed its own time,
+  // or waited until the device was idle.
   //
-  // `row`: it is the first that needs this work. If the host had called it by then, it had launched
-  // the work before, and behind its call before that one. `k`: its host had done so many things.
+  // `row`: the first row that needs this work. If the host had already called that row when the
+  // device fell idle, it had launched the work between that call and the one before. `k`: how many
+  // nodes of the host had happened.
   void launched(std::uint32_t r, Node begin, std::optional<Node> done, const std::size_t* row,
                 std::size_t k) {
     const std::vector<Node>& host = graph_.host[r];
@@ -354,22 +358,22 @@ class Builder {
     if (k != 0) behind(begin, host[k - 1], Wait::launch);
   }
 
-  // Where the program marks no step, one begins when the device has done all before its first call,
-  // and the host had called all of that.
+  // Without marks a step begins when the device has finished everything before its first call, and
+  // the host has called all of that.
   static std::int64_t begins_ns(const std::vector<std::int64_t>& called, const run::Intervals& busy,
                                 std::int64_t first_ns) {
-    const auto next = run::first_behind(busy, first_ns);
+    const auto next = run::first_after(busy, first_ns);
     if (next == busy.begin() || (next != busy.end() && next->from_ns < first_ns)) return first_ns;
     const auto call = std::ranges::lower_bound(called, first_ns);
     const std::int64_t done = std::prev(next)->to_ns;
     return call == called.begin() ? done : std::max(done, *std::prev(call) + 1);
   }
 
-  // A host waits for its device in launches behind a thousand others, and in copies that block.
+  // A host waits for its device in launches to a full queue, and in blocking copies.
   void add_host_order(std::uint32_t r) {
     const run::Rank& rank = run_.ranks[r];
     std::vector<Node>& host = graph_.host.emplace_back();
-    // Behind its last call nothing tells for how long it waited.
+    // After the last call nothing tells how long the host waited.
     std::vector<std::int64_t> called = rank.calls.called_ns;
     std::ranges::sort(called);
     const std::int64_t last = called.empty() ? INT64_MIN : called.back();
@@ -393,7 +397,8 @@ class Builder {
       if (its == waits.end()) continue;
       std::int64_t rest = its->second;
       std::size_t here = k;
-      // Behind a mark it waited no longer than its device was busy there: the rest was ahead of it.
+      // After a mark the host waited at most as long as its device was busy; the rest was before
+      // the mark.
       for (; here != 0 && graph_.kind[host[here - 1]] == Kind::mark; --here) {
         const std::int64_t ns =
             std::min(rest, run::covered(busy, {at(host[here - 1]), at(host[here])}));
@@ -426,7 +431,7 @@ class Builder {
     }
   }
 
-  // A node stands for all that have come, so that many ranks need few edges.
+  // One node stands for all ranks that have come so far, so that many ranks need few edges.
   void add_meeting(std::span<const run::Row> rows) {
     std::map<std::size_t, Node> met;  // by how many came
     run::each_of_meeting(run_, rows, came_, [&](const run::Row&, std::size_t n) {
@@ -448,24 +453,25 @@ class Builder {
     });
   }
 
-  // Gives each node as lag what nothing explains.
+  // Adds the unexplained time before each node to its lags.
   void finish() {
     put(graph_, edges_);
     edges_ = {};
-    graph_.order = order_of(graph_, graph_.lag_ns, More({}, graph_.size()));
+    graph_.order = order_of(graph_, graph_.lag_ns, AddedEdges({}, graph_.size()));
     for (Node to = 0; to < graph_.size(); ++to) give_rest(graph_, to);
   }
 
   const run::Run& run_;
   bool marked_;
   Graph graph_;
-  std::deque<Edge> edges_;  // many: a vector would have room for twice as many at times
+  std::deque<Edge> edges_;  // a deque, since a growing vector would need twice the memory
   std::vector<std::size_t> by_end_;
-  std::vector<run::Row> came_;                            // of a meeting, as they came
-  std::vector<std::vector<std::int64_t>> could_come_ns_;  // by rank and row: its queues were free
-  std::vector<std::vector<std::int64_t>> needs_ns_;       // by rank and row, as of Needs::done_ns
-  std::vector<std::vector<std::int64_t>> without_ns_;     // likewise, as of Needs::without_ns
-  std::vector<std::size_t> by_need_;                      // the rows that need work
+  std::vector<run::Row> came_;  // rows of a meeting, in order of arrival
+  std::vector<std::vector<std::int64_t>>
+      could_come_ns_;                                  // by rank and row: when its queues were free
+  std::vector<std::vector<std::int64_t>> needs_ns_;    // by rank and row: Needs::done_ns
+  std::vector<std::vector<std::int64_t>> without_ns_;  // likewise: Needs::without_ns
+  std::vector<std::size_t> by_need_;                   // the rows that need work
 };
 
 }  // namespace
@@ -475,7 +481,7 @@ std::size_t goes_on(const Graph& graph, std::size_t rank, const run::Blocked& co
   const auto at = [&](Node n) { return graph.at_ns[n]; };
   const auto next = std::ranges::lower_bound(host, copy.goes_on_ns(), {}, at);
   auto k = static_cast<std::size_t>(next - host.begin());
-  // A thread marks no step while it is blocked, whatever the times say.
+  // A blocked thread marks no step, whatever the times say.
   while (k != 0 && graph.kind[host[k - 1]] == Kind::mark && at(host[k - 1]) > copy.host.from_ns) {
     --k;
   }
@@ -488,7 +494,7 @@ Graph graph_of(const run::Run& run, bool marked) {
 
 std::vector<double> replay(const Graph& graph, std::span<const Lag> lags_ns,
                            std::vector<Edge> edges, std::vector<double> at) {
-  const More more(std::move(edges), graph.size());
+  const AddedEdges more(std::move(edges), graph.size());
   const std::vector<Node> changed =
       more.empty() ? std::vector<Node>() : order_of(graph, lags_ns, more);
   if (!more.empty() && changed.size() != graph.size()) return {};

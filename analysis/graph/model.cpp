@@ -8,34 +8,34 @@ namespace tprof::graph {
 
 namespace {
 
-// A change has to go through all ranks before its saving shows.
+// A change has to spread over all ranks before its saving shows.
 constexpr std::size_t kFewestSteps = 8;
 
-// The calls that have lines with a time on the device. Not all that are counted do: lines may be of
+// The calls whose lines have a time on the device. Other calls are only counted: lines may exist in
 // windows only, or end with the quota.
-struct Lined {
+struct TimedLines {
   std::map<std::int64_t, std::uint64_t> in_steps{};
   std::uint64_t all = 0;
 };
 
-// The same of one rank.
-class LinedOfRank {
+// The same for one rank.
+class TimedLinesOfRank {
  public:
-  explicit LinedOfRank(std::span<const steps::Interval> ascending) : steps_(ascending) {}
+  explicit TimedLinesOfRank(std::span<const steps::Interval> ascending) : steps_(ascending) {}
 
   void device_time(const read::DeviceTime& t) {
-    ++lined_.all;
+    ++timed_.all;
     const auto* step = steps::interval_at(steps_, t.ts_ns - t.queued_ns);
-    if (step != nullptr) ++lined_.in_steps[step->step];
+    if (step != nullptr) ++timed_.in_steps[step->step];
   }
-  void add_to(Lined& sum) const {
-    sum.all += lined_.all;
-    for (const auto& [step, calls] : lined_.in_steps) sum.in_steps[step] += calls;
+  void add_to(TimedLines& sum) const {
+    sum.all += timed_.all;
+    for (const auto& [step, calls] : timed_.in_steps) sum.in_steps[step] += calls;
   }
 
  private:
   std::span<const steps::Interval> steps_;
-  Lined lined_;
+  TimedLines timed_;
 };
 
 std::span<const steps::Interval> steps_of(const steps::Found& found, const read::Process& rank) {
@@ -43,7 +43,7 @@ std::span<const steps::Interval> steps_of(const steps::Found& found, const read:
   return its == found.ranks.end() ? std::span<const steps::Interval>() : its->second;
 }
 
-// The rank's time from the first of these steps to the last.
+// Returns the rank's time from the first of these steps to the last.
 run::Interval time_of(std::span<const steps::Interval> ascending, std::int64_t first,
                       std::int64_t last) {
   const auto from = std::ranges::lower_bound(ascending, first, {}, &steps::Interval::step);
@@ -51,10 +51,10 @@ run::Interval time_of(std::span<const steps::Interval> ascending, std::int64_t f
   return from < to ? run::Interval{from->from_ns, std::prev(to)->to_ns} : run::Interval();
 }
 
-// The steps in the middle of those with lines that have so many calls.
+// The middle steps with lines, as many as there is room for.
 struct Middle {
   run::Parts parts{};             // empty: all
-  std::uint64_t needs_calls = 0;  // there is no room for the fewest steps, which have so many
+  std::uint64_t needs_calls = 0;  // calls of the fewest steps, if there is no room for them
 };
 Middle middle_of(const run::Lines& lines, const steps::Found& found, std::uint64_t most_calls) {
   std::uint64_t counted = 0;
@@ -65,12 +65,12 @@ Middle middle_of(const run::Lines& lines, const steps::Found& found, std::uint64
     }
   }
   if (counted <= most_calls) return {};
-  Lined lined;
-  lines.each([&](const read::Process& p) { return LinedOfRank(steps_of(found, p)); },
-             [&](const LinedOfRank& of) { of.add_to(lined); });
+  TimedLines lined;
+  lines.each([&](const read::Process& p) { return TimedLinesOfRank(steps_of(found, p)); },
+             [&](const TimedLinesOfRank& of) { of.add_to(lined); });
   if (lined.all <= most_calls) return {};
   std::vector<std::int64_t> steps;
-  std::vector<std::uint64_t> before{0};  // calls before each of them, and in all
+  std::vector<std::uint64_t> before{0};  // calls before each step, then of all
   for (const auto& [step, calls] : lined.in_steps) {
     steps.push_back(step);
     before.push_back(before.back() + calls);
@@ -160,7 +160,7 @@ void Model::find_positions(std::size_t rank) {
   const auto number = [&](const std::pair<std::uint32_t, std::uint32_t>& call) {
     return numbers_.try_emplace(call, static_cast<std::uint32_t>(numbers_.size())).first->second;
   };
-  std::map<std::uint32_t, std::uint32_t> made;  // in the step, by communicator
+  std::map<std::uint32_t, std::uint32_t> made;  // calls in the step, by communicator
   std::int64_t step = Position::kNoStep;
   for (const std::size_t i : by_call_.back()) {
     const std::int64_t of_call = step_at(rank, c.called_ns[i]);
@@ -168,11 +168,11 @@ void Model::find_positions(std::size_t rank) {
     calls_at[i].step = step;
     if (!c.copies(i)) calls_at[i].call = number({c.comm[i], made[c.comm[i]]++});
   }
-  // Ranks that do the same may copy different things: a copy is on the way to the next call. A mark
-  // ends the step before it.
+  // Ranks that do the same may make different copies, so a copy has the position of the next call.
+  // A mark ends the step before it.
   Position next_at;
   auto call = by_call_.back().rbegin();
-  std::vector<Node> marks;  // behind the step's last call
+  std::vector<Node> marks;  // after the step's last call
   for (const Node n : graph_.host[rank] | std::views::reverse) {
     if (graph_.kind[n] == Kind::mark) {
       marks.push_back(n);
@@ -187,8 +187,8 @@ void Model::find_positions(std::size_t rank) {
     next_at = here;
     ++call;
   }
-  // Work is of the first step of which calls are still to come: some of the next may have come
-  // already, as weights are gathered ahead.
+  // Work belongs to the earliest step with calls still to come: some calls of the next step may
+  // already have come, as weights are prefetched.
   std::vector<std::size_t>& next = next_call_.emplace_back(c.size());
   const auto step_of = [&](std::size_t i) {
     return calls_at[i].step == Position::kNoStep ? INT64_MAX : calls_at[i].step;
@@ -221,7 +221,7 @@ Position Model::position(Node n) const {
 }
 
 StepsNs Model::steps_ns(std::span<const double> at_ns) const {
-  StepsNs last;  // by step: when the last rank had ended it
+  StepsNs last;  // by step: when the last rank ended it
   for (std::size_t r = 0; r < ends_.size(); ++r) {
     for (const End& end : ends_[r]) {
       const Node first = graph_.ended(r, by_call_[r][end.from]);

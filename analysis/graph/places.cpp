@@ -13,7 +13,7 @@ namespace {
 
 using Rows = std::vector<std::size_t>;
 
-// Tells how much a device had computed at a moment, and the other way round.
+// Converts between a moment and how much a device had computed by then.
 class Work {
  public:
   explicit Work(const run::Intervals& all) : all_(all) {
@@ -29,7 +29,7 @@ class Work {
     const auto w = std::ranges::upper_bound(all_, at_ns, {}, &run::Interval::from_ns);
     return w != all_.begin() && std::prev(w)->to_ns > at_ns;
   }
-  // The first moment at which so much was done.
+  // Returns the first moment at which so much was done.
   std::int64_t when(std::int64_t done_ns) const {
     const auto k = std::ranges::lower_bound(done_ns_, done_ns) - done_ns_.begin();
     if (k == 0 || k > std::ssize(all_)) return kNoWork;
@@ -39,12 +39,12 @@ class Work {
 
  private:
   const run::Intervals& all_;
-  std::vector<std::int64_t> done_ns_{0};  // before each interval, and in all
+  std::vector<std::int64_t> done_ns_{0};  // before each interval, then the total
 };
 
-// The calls that a rank made in a step, and what its device did for them: from where the last call
-// of the step before had come, to where the last one of this step came.
-struct OfStep {
+// The calls that a rank made in a step, and its device's work for them: from when the previous
+// step's last call came until this step's last call came.
+struct StepCalls {
   std::uint32_t rank = 0;
   std::vector<text::Kept> names{};  // of the calls
   Rows rows{};                      // by when they were called
@@ -52,7 +52,7 @@ struct OfStep {
   std::int64_t ns = 0;
 };
 
-std::vector<OfStep> steps_of(const run::Run& run, std::uint32_t r, const Work& work) {
+std::vector<StepCalls> steps_of(const run::Run& run, std::uint32_t r, const Work& work) {
   const run::Rank& rank = run.ranks[r];
   const run::Calls& c = rank.calls;
   std::map<const run::Step*, Rows> by_step;
@@ -60,11 +60,11 @@ std::vector<OfStep> steps_of(const run::Run& run, std::uint32_t r, const Work& w
     const run::Step* step = c.copies(i) ? nullptr : run::step_at(rank.steps, c.called_ns[i]);
     if (step != nullptr) by_step[step].push_back(i);
   }
-  std::vector<OfStep> all;
+  std::vector<StepCalls> all;
   std::optional<std::int64_t> from_ns;
   for (auto& [step, rows] : by_step) {
     std::ranges::stable_sort(rows, {}, [&](std::size_t i) { return c.called_ns[i]; });
-    OfStep of{.rank = r};
+    StepCalls of{.rank = r};
     std::int64_t last_ns = 0;
     for (const std::size_t i : rows) {
       of.names.push_back(c.name[i]);
@@ -80,13 +80,14 @@ std::vector<OfStep> steps_of(const run::Run& run, std::uint32_t r, const Work& w
   return all;
 }
 
-// The shares of a step's work that had been done when a call came, of all ranks and steps.
+// One call in all ranks and steps: the shares of the step's work that were done when it came and
+// ended.
 struct Shares {
-  std::vector<double> seen{};   // it waited for nothing else
-  std::vector<double> bound{};  // it needs no more
-  double needs = 0;             // from these
-  std::vector<double> ends{};   // when it ended; kStood: the device stood still
-  double without = 0;           // of half of these
+  std::vector<double> seen{};   // when it came, having waited for its work alone
+  std::vector<double> bound{};  // when it came otherwise: it needs no more
+  double needs = 0;             // the share it needs, from these
+  std::vector<double> ends{};   // when it ended; kStood: the device was idle
+  double without = 0;           // the median of these
 
   static constexpr double kStood = -1;
 
@@ -104,7 +105,7 @@ class Places {
       works_.emplace_back(run.ranks[r].work);
       std::ranges::move(steps_of(run, r, works_[r]), std::back_inserter(steps_));
     }
-    for (const OfStep& step : steps_) look_at(step);
+    for (const StepCalls& step : steps_) look_at(step);
     for (auto& [names, all] : shares_) std::ranges::for_each(all, &Shares::end);
   }
 
@@ -121,7 +122,7 @@ class Places {
         needs.assumed[r][i] = c.is[i].at_once;
       }
     }
-    for (const OfStep& step : steps_) put(step, needs);
+    for (const StepCalls& step : steps_) put(step, needs);
     return needs;
   }
 
@@ -129,11 +130,11 @@ class Places {
   bool queues_free(std::uint32_t r, std::size_t i) const {
     return run_.ranks[r].calls.came_ns[i] - could_come_ns_[r][i] > kGrainNs;
   }
-  bool waits_for_work(const OfStep& step, std::size_t i) const {
+  bool waits_for_work(const StepCalls& step, std::size_t i) const {
     return queues_free(step.rank, i) && !run_.ranks[step.rank].calls.is[i].at_once;
   }
 
-  void look_at(const OfStep& step) {
+  void look_at(const StepCalls& step) {
     std::vector<Shares>& all = shares_[step.names];
     all.resize(step.rows.size());
     for (std::size_t n = 0; n < all.size(); ++n) {
@@ -145,17 +146,17 @@ class Places {
       all[n].ends.push_back(computes ? share(step, ended_ns) : Shares::kStood);
     }
   }
-  double share(const OfStep& step, std::int64_t at_ns) const {
+  double share(const StepCalls& step, std::int64_t at_ns) const {
     return static_cast<double>(works_[step.rank].until(at_ns) - step.from_ns) /
            static_cast<double>(step.ns);
   }
-  // So much a rank has done at such a share of a step's work.
-  static std::int64_t done_ns(const OfStep& step, double share) {
+  // Returns the work done at this share of a step's work.
+  static std::int64_t done_ns(const StepCalls& step, double share) {
     return step.from_ns + static_cast<std::int64_t>(share * static_cast<double>(step.ns));
   }
 
-  // Gives the calls that are not seen to wait for their work what others tell of them.
-  void put(const OfStep& step, Needs& needs) const {
+  // Fills in, for calls that are not seen to wait for their work, what other ranks and steps tell.
+  void put(const StepCalls& step, Needs& needs) const {
     const std::vector<Shares>& all = shares_.at(step.names);
     for (std::size_t n = 0; n < all.size(); ++n) {
       const std::size_t i = step.rows[n];
@@ -169,7 +170,7 @@ class Places {
       if (seen) needs.assumed[step.rank][i] = false;
       const std::int64_t own = work.until(run_.ranks[step.rank].calls.came_ns[i]);
       const std::int64_t need = done_ns(step, all[n].needs);
-      // If it came at once, it may also need the end of a call for which the work stood still.
+      // It may also need the end of a call that the work waited for.
       if (free && need > own - kGrainNs) continue;
       needs.done_ns[step.rank][i] = work.when(std::min(need, own));
     }
@@ -178,8 +179,9 @@ class Places {
   const run::Run& run_;
   const std::vector<std::vector<std::int64_t>>& could_come_ns_;  // by rank and row
   std::vector<Work> works_{};                                    // by rank
-  std::vector<OfStep> steps_{};
-  std::map<std::vector<text::Kept>, std::vector<Shares>> shares_{};  // by the calls of a step
+  std::vector<StepCalls> steps_{};
+  std::map<std::vector<text::Kept>, std::vector<Shares>>
+      shares_{};  // by the names of a step's calls
 };
 
 }  // namespace

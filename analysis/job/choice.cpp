@@ -31,7 +31,7 @@ std::string describe(const Job& job) {
       text::printable(job.processes.front()->header.command));
 }
 
-// Says what jobs in the order of their start are to each other, as far as their traces tell.
+// Describes how jobs, sorted by start, relate to each other.
 std::string_view kind_of(const std::vector<Job>& jobs) {
   bool attempts = !jobs.front().run_id.empty();
   bool together = false;
@@ -44,10 +44,10 @@ std::string_view kind_of(const std::vector<Job>& jobs) {
   }
   if (attempts) return "attempts of one run";
   if (!together) return "runs";
-  return jobs.size() == 2 ? "jobs of the same time" : "jobs, some of the same time,";
+  return jobs.size() == 2 ? "jobs of the same time" : "jobs, some of the same time";
 }
 
-// Describes the jobs other than `but`, as few of them as can be read.
+// Lists the first few jobs other than `but`.
 std::string list(const std::vector<Job>& jobs, const Job* but = nullptr) {
   constexpr std::size_t kShown = 6;
   std::string all;
@@ -68,7 +68,7 @@ bool is_named(const Job& job, const std::string& name) {
 Job one_job(const read::Traces& traces, const Choice& choice) {
   std::vector<Job> jobs = jobs_of(processes_of(traces));
   Job* chosen = nullptr;
-  for (Job& job : jobs) {  // in the order of their start
+  for (Job& job : jobs) {  // sorted by start
     if (!choice.run.empty() && !is_named(job, choice.run)) continue;
     if (choice.attempt == 0 || job.attempt == choice.attempt) chosen = &job;
   }
@@ -80,7 +80,7 @@ Job one_job(const read::Traces& traces, const Choice& choice) {
   }
   if (jobs.size() > 1 && choice.run.empty() && choice.attempt == 0) {
     chosen->beside =
-        fmt::format("{} {} are here and this is the last to start, {}; not shown: {}", jobs.size(),
+        fmt::format("there are {} {}; this is the last to start, {}; not shown: {}", jobs.size(),
                     kind_of(jobs), text::printable(chosen->label), list(jobs, chosen));
   }
   return std::move(*chosen);

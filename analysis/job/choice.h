@@ -1,4 +1,4 @@
-// Chooses the job that a command is about, if the traces are of several.
+// Chooses a command's job if there are several in the traces.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ namespace tprof::job {
 
 std::vector<const read::Process*> processes_of(const read::Traces& traces);
 
-// Says which job a command is about, if the traces are of several.
+// The user's choice of a job.
 struct Choice {
-  std::string run;  // its run id, or the name that tprof gave it; empty: the last to start
+  std::string run;  // its run id, or its name from tprof; empty: the last to start
   int attempt = 0;  // of that run, from 1; 0: the last
 };
 

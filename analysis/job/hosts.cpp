@@ -7,7 +7,7 @@
 namespace tprof::job {
 namespace {
 
-// The place of a process's ts 0 on the clock of its host, which the host's first process gives.
+// A process's ts 0 on the clock of its host, which is that of the host's first process.
 struct Base {
   std::int64_t ns;
   bool exact;
@@ -17,8 +17,8 @@ Base base_beside(const read::Header& first, const read::Header& h) {
   return {first.base_time_ns + (*h.monotonic_ns - *first.monotonic_ns), true};
 }
 
-// Between two starts of a job, a wall clock is not set by more than this. CLOCK_MONOTONIC of two
-// containers (time namespaces) differs by more.
+// Nobody sets a wall clock by more than this between two starts of a job, while CLOCK_MONOTONIC of
+// two containers (time namespaces) differs by more.
 constexpr std::int64_t kOneClock = 60'000'000'000;
 
 }  // namespace

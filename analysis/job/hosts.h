@@ -14,8 +14,8 @@ namespace tprof::job {
 struct Host {
   std::string name;
   std::vector<const read::Process*> processes;
-  // How wrong the distance between times of its processes may be, ns. 0: all of them know their
-  // place on CLOCK_MONOTONIC, which is the boot's.
+  // How far off the difference of two processes' times may be, ns. 0: all know their
+  // CLOCK_MONOTONIC, which a boot shares.
   std::int64_t slack_ns = 0;
 };
 
@@ -25,12 +25,12 @@ class Hosts {
 
   const std::vector<Host>& all() const { return hosts_; }
   std::size_t of(const read::Process& process) const { return places_.at(&process).host; }
-  // Returns a ts of a process on the axis of its host, in nanoseconds. Its zero is when the
-  // earliest process of the job began, by the wall clock of the host at that time.
+  // Maps a process's ts to the axis of its host, in nanoseconds. The zero is when the job's
+  // earliest process began, by the host's wall clock then.
   std::int64_t on_axis(const read::Process& process, std::int64_t ts_ns) const {
     return places_.at(&process).base_ns + ts_ns;
   }
-  // CLOCK_REALTIME at the zero of the axes, as far as the hosts' wall clocks agree.
+  // CLOCK_REALTIME at the zero of the axes, if the hosts' wall clocks agree.
   std::int64_t zero_ns() const { return zero_ns_; }
 
  private:

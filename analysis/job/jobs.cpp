@@ -19,7 +19,7 @@ namespace {
 
 using Processes = std::vector<const read::Process*>;
 
-// Returns when it was last heard of; the largest time if it may have lived on.
+// Returns its last sign of life; the largest time if it may have lived on.
 std::int64_t end_ns(const read::Process& p) {
   const bool may_run = p.end == read::End::running && !p.forced;
   if (p.end == read::End::lost || may_run || !p.ledger) {
@@ -32,7 +32,7 @@ bool lived_together(const read::Process& a, const read::Process& b) {
   return end_ns(a) >= b.header.start_ns && end_ns(b) >= a.header.start_ns;
 }
 
-// True if ranks meet at different addresses; false if it isn't known of both.
+// True if the two have different rendezvous addresses; false if one is unknown.
 bool meet_apart(const read::Header& a, const read::Header& b) {
   return !a.rendezvous.empty() && !b.rendezvous.empty() && a.rendezvous != b.rendezvous;
 }
@@ -41,9 +41,9 @@ bool launched_apart(const read::Header& a, const read::Header& b) {
   return a.launcher && b.launcher && (a.launcher != b.launcher || a.boot_id != b.boot_id);
 }
 
-// A rank is one process with communicators, and others without any that lived beside it and were
-// launched with it: a data loader that copies. Where nothing tells where ranks meet, a run id
-// vouches for a loader that a server of processes started.
+// A rank is one process with communicators, and others without any that ran at the same time and
+// were launched with it: a data loader that copies. Without a rendezvous, a run id vouches for a
+// loader that a fork server started.
 bool may_share_a_rank(const read::Process& a, const read::Process& b) {
   const bool loads = a.comms.empty() != b.comms.empty();
   if (!lived_together(a, b) || meet_apart(a.header, b.header)) return false;
@@ -52,11 +52,11 @@ bool may_share_a_rank(const read::Process& a, const read::Process& b) {
   return vouched || !launched_apart(a.header, b.header);
 }
 
-// Equal for processes that one launch started, as far as they can know.
+// Equal for processes of one launch, as far as they know.
 struct LaunchKey {
   std::string_view run_id;
   std::int64_t restart;
-  std::string_view folder;  // only where there is no run id
+  std::string_view folder;  // only without a run id
 
   // clang-tidy 14 takes the 0 of a rewritten comparison for a pointer.
   auto operator<=>(const LaunchKey&) const = default;  // NOLINT(modernize-use-nullptr)
@@ -68,7 +68,7 @@ LaunchKey launch_key(const read::Process& p) {
           run_id.empty() ? file.substr(0, file.rfind('/') + 1) : std::string_view()};
 }
 
-// Processes that are known to be of one job.
+// Processes known to be in one job.
 class Part {
  public:
   Part() = default;
@@ -94,14 +94,14 @@ class Part {
     has_rankless_ |= other.has_rankless_;
     assumed |= other.assumed;
   }
-  // True if both may be of one job for all that is known of ranks and times. `by_folder`: nothing
-  // but a run id or a folder says that they are.
+  // True if ranks and times allow both to be in one job. `by_folder`: only a run id or a folder
+  // connects them.
   bool fits(const Part& other, bool by_folder) const {
     const bool named = has_run_id_ || other.has_run_id_;
     if (!named && (by_folder || has_rankless_ || other.has_rankless_)) {
       if (end_ns_ < other.start_ns_ || other.end_ns_ < start_ns_) return false;
     }
-    // Ranks of one host that meet have been put together before.
+    // Ranks of one host with the same rendezvous have already been joined.
     const auto met_there = [&](const auto& place) {
       const auto found = other.meets_.lower_bound({place.first, {}});
       return found != other.meets_.end() && found->first == place.first;
@@ -115,7 +115,7 @@ class Part {
   std::int64_t start_ns() const { return start_ns_; }
   bool communicates() const { return communicates_; }
 
-  bool assumed = false;  // nothing but the folder connects some of its processes
+  bool assumed = false;  // only the folder connects some of its processes
 
  private:
   using Holders = std::multimap<std::int64_t, const read::Process*>;
@@ -134,7 +134,7 @@ class Part {
   }
 
   Processes processes_;
-  Holders by_rank_;  // without those that belong to their parent's rank
+  Holders by_rank_;  // without processes of their parent's rank
   std::set<std::pair<std::string_view, std::string_view>> meets_;  // boot and rendezvous
   std::int64_t start_ns_ = std::numeric_limits<std::int64_t>::max();
   std::int64_t end_ns_ = 0;
@@ -144,8 +144,7 @@ class Part {
 };
 
 void refuse_copies(const Processes& processes) {
-  // The time of the first call is in the key, since a program that a process executes keeps its pid
-  // and start.
+  // The key has the time of the first call, since exec keeps a process's pid and start.
   std::map<std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t, std::size_t>,
            const read::Process*>
       seen;
@@ -160,8 +159,8 @@ void refuse_copies(const Processes& processes) {
   }
 }
 
-// Returns the process that started this one as a part of its own rank, such as a data loader: the
-// child has no communicator and, in its environment, its parent's rank.
+// Returns the parent that started this process for its own rank, such as a data loader: it has no
+// communicator, and its parent's rank in the environment.
 const read::Process* parent_of(
     const read::Process& p,
     const std::multimap<std::pair<std::string_view, std::int64_t>, const read::Process*>& by_pid) {
@@ -180,7 +179,7 @@ const read::Process* parent_of(
   return found == last ? nullptr : found->second;
 }
 
-// Things that are put together step by step, each under the first of those that it is with.
+// A union-find structure; the first element represents a set.
 class Joined {
  public:
   explicit Joined(std::size_t n) : above_(n) {
@@ -196,7 +195,7 @@ class Joined {
   std::vector<std::size_t> above_;
 };
 
-// Puts processes together that share a communicator, and children with their parents.
+// Joins processes that share a communicator, and children with their parents.
 std::vector<Part> connected(const Processes& processes) {
   Joined joined(processes.size());
   std::map<std::string_view, std::size_t> holder;
@@ -228,8 +227,8 @@ std::vector<Part> connected(const Processes& processes) {
   return all;
 }
 
-// A mark is in common to processes of one launch. The strongest evidence is where ranks meet, then
-// who started whom, then the name of the run or the folder.
+// Processes of one launch have a mark in common. The strongest is the rendezvous, then the
+// launcher, then the run id or the folder.
 using Mark = std::tuple<LaunchKey, std::string_view, std::int64_t>;
 using Marks = std::set<Mark>;
 
@@ -246,11 +245,11 @@ void run_or_folder(const read::Process& p, Marks& to) {
   to.emplace(launch_key(p), std::string_view(), 0);
 }
 
-// Puts parts together that have a mark in common and fit. One that fits to several launches is of
-// the last that had begun.
+// Joins fitting parts with a common mark. A part that fits several launches belongs to the latest
+// that had begun.
 std::vector<Part> joined_by(void (*marks_of)(const read::Process&, Marks&),
                             std::vector<Part> parts) {
-  // A process without communicators joins those that have some.
+  // Processes without communicators come last, and join those with some.
   std::ranges::stable_sort(
       parts, {}, [](const Part& part) { return std::pair(!part.communicates(), part.start_ns()); });
   const bool by_folder = marks_of == run_or_folder;
@@ -283,9 +282,8 @@ std::int64_t last_heard_ns(const read::Process& p) {
   return p.header.base_time_ns + (p.ledger ? p.ledger->ts_ns : 0);
 }
 
-// Returns the processes in groups that hold each rank once, as far as each process of a rank is one
-// with communicators: those that meet, then those of a launcher, then those of a communicator, the
-// largest first.
+// Groups the processes so that each group has each rank at most once: by rendezvous, then by
+// launcher, then by communicator, the largest first.
 std::vector<Processes> rank_groups(const Processes& processes) {
   using Link = std::tuple<int, std::int64_t, std::string_view, std::int64_t>;
   std::map<Link, std::vector<std::size_t>> links;
@@ -301,7 +299,7 @@ std::vector<Processes> rank_groups(const Processes& processes) {
     }
   }
   for (const auto& [link, members] : links) {
-    // A link that holds a rank twice joins groups, and makes none.
+    // A link with a rank twice joins groups, so it makes none.
     std::set<std::int64_t> here;
     for (const std::size_t member : members) here.insert(*processes[member]->header.rank);
     if (here.size() < members.size()) continue;
@@ -344,7 +342,7 @@ Job job_of(Processes processes) {
   }
   Processes holders;
   bool several = false;
-  for (const read::Process* p : processes) {  // in the order of their ranks
+  for (const read::Process* p : processes) {  // sorted by rank
     if (!p->header.rank || p->comms.empty()) continue;
     several = several || (!holders.empty() && holders.back()->header.rank == p->header.rank);
     holders.push_back(p);
@@ -371,8 +369,8 @@ bool launched_alike(const Job& a, const Job& b) {
   });
 }
 
-// True if `later` may be an attempt after `earlier`: the same ranks, when it had ended. Processes
-// that were killed late may still be heard of beside those that their launcher started anew.
+// True if `later` may be the attempt after `earlier`: the same ranks, after it had ended. Processes
+// that were killed late may overlap with restarted ones.
 bool follows(const Job& earlier, const Job& later) {
   const bool over = earlier.until_ns <= later.from_ns;
   const bool anew = restarts(earlier) < restarts(later) && launched_alike(earlier, later);
@@ -396,11 +394,10 @@ struct Handle {
   const Process* process;
   const Comm* comm;
 };
-using Roots = std::map<std::string_view, Handle>;  // the one that knows both ids, by alias
+using Roots = std::map<std::string_view, Handle>;  // the handle that knows both ids, by alias
 
 // A grown communicator may be split and grown again, by a root that was new itself. So its id
-// follows from that of the root or of the parent, and so on. `generations` ends a cycle in a
-// damaged file.
+// depends on the root's or the parent's, and so on. `generations` ends a cycle in a damaged file.
 std::string joined_id(const Roots& roots, const Handle& handle, int generations = 256) {
   const Comm& comm = *handle.comm;
   if (generations == 0) return comm.id;

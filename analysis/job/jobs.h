@@ -14,34 +14,33 @@ namespace tprof::job {
 inline constexpr const char* kUnnamed = "unnamed";
 
 struct Job {
-  std::string label;                            // unique among the jobs that were read together
+  std::string label;                            // unique among the jobs read
   std::string run_id;                           // empty: none
-  std::vector<const read::Process*> processes;  // by rank; those without one last
+  std::vector<const read::Process*> processes;  // by rank; processes without a rank last
   std::vector<std::int64_t> ranks;              // of its processes, ascending, each once
-  std::vector<std::int64_t> missing;            // ranks of the world size that no process holds
+  std::vector<std::int64_t> missing;            // ranks below the world size without a process
   std::optional<std::int64_t> world_size;
-  // Where several processes with communicators have one rank: groups with ranks of their own, which
-  // a communicator joins (a trainer and its rollout engine). Else empty.
+  // Set if several processes with communicators have the same rank: groups with their own ranks,
+  // joined by a communicator (a trainer and its rollout engine). Else empty.
   std::vector<std::vector<const read::Process*>> groups;
   std::int64_t from_ns = INT64_MAX;  // CLOCK_REALTIME of the first call
-  std::int64_t until_ns = 0;         // and when it was last heard of; INT64_MAX: it runs
-  bool assumed = false;              // nothing but the folder connects its processes
-  int attempt = 1;         // 1 + those of its run before it, each of which had ended by then
-  bool restarted = false;  // its launcher started it again
-  std::string beside;      // what else was found and is left aside, in a sentence; empty: nothing
+  std::int64_t until_ns = 0;         // its last sign of life; INT64_MAX: it runs
+  bool assumed = false;              // only the folder connects its processes
+  int attempt = 1;                   // 1 + the attempts of its run that had ended before
+  bool restarted = false;            // restarted by its launcher
+  std::string beside;                // a sentence about other jobs that were found; empty: none
 };
 
-// Divides processes into jobs. Shared communicator ids connect those of one job, and so does a
-// parent that started another process for its own rank. The others are put together by where ranks
-// meet, by who started whom, and by run id or folder, in this order, as long as ranks and times
-// allow it: a script may train twice, or beside another. Returns jobs in the order of
-// their first call. Throws BadInput if two files hold the same process.
+// Divides processes into jobs. Shared communicator ids connect the processes of a job, and so does
+// a parent that started another process of its rank. The others are joined by rendezvous, by
+// launcher, and by run id or folder, in this order, if ranks and times allow it: a script may train
+// twice, or beside another. Returns jobs in the order of their first call. Throws BadInput if two
+// files hold the same process.
 std::vector<Job> jobs_of(const std::vector<const read::Process*>& processes);
 
-// Gives one id to a communicator that its ranks know by two. After ncclCommGrow, ranks of the
-// parent name the new communicator after the parent. New ranks name it after the unique id that
-// they got, and the root says that both are one. All get the root's, and so do the children made of
-// it since.
+// Unifies the id of a communicator that its ranks know by two. After ncclCommGrow, the parent's
+// ranks name the new communicator after the parent, new ranks after their unique id, and the root
+// knows both. All get the root's id, and so do children created since.
 void join_ids(std::vector<read::Trace>& traces);
 
 }  // namespace tprof::job

@@ -34,7 +34,7 @@ namespace tprof::launch {
 
 namespace {
 
-// Returns what the library would take a variable for: its default if the value is not accepted.
+// Returns a variable as the library would read it: the default if the value is invalid.
 template <typename T, typename Parse>
 T value_of(const doctor::Settings& settings, Setting setting, Parse&& parse) {
   const std::string name(info(setting).name);
@@ -47,7 +47,7 @@ T value_of(const doctor::Settings& settings, Setting setting, Parse&& parse) {
   return value;
 }
 
-// Becomes the program; returns an exit code if that failed. A session of its own keeps it from the
+// Executes the program; returns an exit code if that failed. Its own session shields it from the
 // command's signals.
 int become_node(const std::vector<std::string>& command, int told) {
   setsid();
@@ -64,7 +64,7 @@ int become_node(const std::vector<std::string>& command, int told) {
   return 1;
 }
 
-// Watches until it is killed, since its job may be over and another one begin.
+// Watches until it is killed, since after its job another one may begin.
 void watch(const std::string& command, std::chrono::nanoseconds stuck_after,
            const std::filesystem::path& folder, const std::string& run_id, pid_t ours) try {
   live::Signals signals;
@@ -95,14 +95,14 @@ namespace fs = std::filesystem;
 // The files of a run.
 struct RunFiles {
   fs::path folder;
-  live::FolderLines::Chosen chosen;  // which files of the folder
+  live::FolderLines::Chosen chosen;  // selects files of the folder
 };
 
-// Calls f(file, lines) for what the run's files have gained, until the job is over or it returns
+// Calls f(file, lines) with the new lines of the run's files, until the job is over or f returns
 // false.
 template <typename F>
 void follow(const RunFiles& run, int told, F&& f) {
-  constexpr std::chrono::milliseconds kBetweenLooks{200};  // as often as writers write
+  constexpr std::chrono::milliseconds kBetweenLooks{200};  // the writers' interval
   live::FolderLines files(run.folder, true, run.chosen);
   bool more = true;
   for (bool over = false; more && !over;) {
@@ -122,7 +122,7 @@ void each_line(std::string_view lines, F&& f) {
   }
 }
 
-// A window's file that a line names. The line is written when the file has its final name.
+// A window's file named by a line. The line is written once the file has its final name.
 struct Window {
   fs::path file;
   std::optional<read::Source> lines{};  // nullopt: it was deleted
@@ -134,22 +134,22 @@ std::optional<Window> window_in(std::string_view line, const live::RankLines& fi
   rank_file.windows_of = file.process()->header.base_time_ns;
   Window window{file.path().parent_path() / named->file,
                 read::window_source(rank_file, named->file)};
-  if (window.lines && window.lines->file != window.file) return std::nullopt;  // it is not whole
+  if (window.lines && window.lines->file != window.file) return std::nullopt;  // it is incomplete
   return window;
 }
 
-// Returns a line of ours between those of the files; live/README.md describes it.
+// Returns one of our own lines, which go between those of the files (live/README.md).
 std::string event_line(const char* what, const std::vector<fs::path>& files) {
   nlohmann::ordered_json line = {{"handler", what}, {"files", nlohmann::ordered_json::array()}};
   for (const auto& file : files) line["files"].push_back(file.string());
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-// A handler, and what it was told of.
-class FedHandler {
+// A handler and the files that it has been told about.
+class HandlerInput {
  public:
-  FedHandler(const std::string& command, std::chrono::nanoseconds wait, int told,
-             const sigset_t& mask)
+  HandlerInput(const std::string& command, std::chrono::nanoseconds wait, int told,
+               const sigset_t& mask)
       : handler_(command, wait, told, mask) {}
 
   // Returns false if it takes no more.
@@ -173,7 +173,7 @@ class FedHandler {
     return takes_more_;
   }
 
-  // Returns what there is to say about it.
+  // Returns a message about how it ended; empty: none.
   std::string end() {
     std::vector<fs::path> here;
     std::ranges::copy_if(files_, std::back_inserter(here), [](const fs::path& file) {
@@ -183,13 +183,13 @@ class FedHandler {
     if (takes_more_) handler_.give(event_line("close", here));
     std::string said = handler_.end();
     if (deleted_ == 0) return said;
-    return said + fmt::format("{}{} of windows {} deleted before it read {} lines",
+    return said + fmt::format("{}{} of windows {} deleted before it had read {} lines",
                               said.empty() ? "" : "; ", check::counted(deleted_, "file"),
                               deleted_ == 1 ? "was" : "were", deleted_ == 1 ? "its" : "their");
   }
 
  private:
-  // Adds the lines that only the window's file has.
+  // Adds the lines that are only in the window's file.
   template <typename Give>
   static void add_lines(const read::Source& source, std::string& given, Give&& give) try {
     read::BlockReader reader(source);
@@ -198,8 +198,7 @@ class FedHandler {
       read::each_line(block, [&](const read::Line& line) { (given += line.text) += '\n'; });
     }
   } catch (const read::BadInput& e) {
-    text::say("tprof: a handler does not get the lines of a window: {}\n",
-              text::printable(e.what()));
+    text::say("tprof: a handler misses the lines of a window: {}\n", text::printable(e.what()));
   }
 
   live::Handler handler_;
@@ -208,14 +207,14 @@ class FedHandler {
   std::uint64_t deleted_ = 0;
 };
 
-// `told` is a descriptor that is at its end when the job is over and the files of its dead
-// processes are whole. These return when the job and the user's commands have ended, and print a
-// line on standard error for what failed.
+// `told`: a descriptor that reaches its end when the job is over and the files of its dead
+// processes are complete. These functions return when the job and the user's commands have ended,
+// and print a line on standard error for each failure.
 
-// The command has `wait` to end behind the job.
+// The command may run for `wait` after the job.
 void feed_handler(const RunFiles& run, const std::string& command, std::chrono::nanoseconds wait,
                   int told, const sigset_t& mask) {
-  FedHandler handler(command, wait, told, mask);
+  HandlerInput handler(command, wait, told, mask);
   follow(run, told, [&](const live::RankLines& file, const std::string& lines) {
     return handler.take(file, lines);
   });
@@ -224,11 +223,12 @@ void feed_handler(const RunFiles& run, const std::string& command, std::chrono::
   text::say("tprof: --handler {}: {}\n", text::printable(command), said);
 }
 
-// Runs the command for each window's file, and keeps the last ones of a rank.
-void feed_window_commands(const RunFiles& run, const Fed& fed, int told, const sigset_t& mask) {
-  const auto keep =
-      fed.keep_windows < 0 ? std::nullopt : std::optional<std::uint64_t>(fed.keep_windows);
-  live::WindowCommands windows(fed.on_window, keep, mask);
+// Runs the command for each window's file, and keeps the last files of each rank.
+void feed_window_commands(const RunFiles& run, const UserPrograms& programs, int told,
+                          const sigset_t& mask) {
+  const auto keep = programs.keep_windows < 0 ? std::nullopt
+                                              : std::optional<std::uint64_t>(programs.keep_windows);
+  live::WindowCommands windows(programs.on_window, keep, mask);
   bool any_line = false;
   follow(run, told, [&](const live::RankLines& file, const std::string& lines) {
     const auto& rank = file.process()->header.rank;
@@ -243,16 +243,16 @@ void feed_window_commands(const RunFiles& run, const Fed& fed, int told, const s
     text::say(
         "tprof: no window had a file: TPROF_WINDOW_FILES=1 and TPROF_SCHEDULE ask for them\n");
   }
-  if (windows.deleted() != 0 && !fed.quiet) {
+  if (windows.deleted() != 0 && !programs.quiet) {
     text::say("tprof: --keep-windows: {} of windows {} deleted\n",
               check::counted(windows.deleted(), "older file"),
               windows.deleted() == 1 ? "was" : "were");
   }
 }
 
-// Selects files of this run's processes on this machine that were not there before. If a launch has
-// several tasks, each gets the files of its own command. That is known only while the process that
-// started them still runs.
+// Selects new files of this run's processes on this machine. If a launch has several tasks, each
+// gets the files of its own command, which is known only while the parent of the processes still
+// runs.
 live::FolderLines::Chosen files_of(const fs::path& folder, const std::string& run_id,
                                    const Launch& launch) {
   std::set<fs::path> before;
@@ -268,14 +268,14 @@ live::FolderLines::Chosen files_of(const fs::path& folder, const std::string& ru
   };
 }
 
-// A signal that ends the command must not end these processes: the last lines are still to come.
+// A signal that ends the command must not end these processes, as the last lines are still to come.
 void run_beside(const std::function<void(int told, const sigset_t& mask)>& work, int told) try {
   sigset_t held;
   sigset_t before;
   sigfillset(&held);
   sigprocmask(SIG_BLOCK, &held, &before);
-  std::signal(SIGCHLD, SIG_DFL);       // if ignored, it would take the wait status from us
-  dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is the command's
+  std::signal(SIGCHLD, SIG_DFL);       // if it were ignored, there would be no wait status
+  dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output belongs to the command
   work(told, before);
 } catch (const std::exception& e) {
   text::say("tprof: handlers: {}\n", text::printable(e.what()));
@@ -302,7 +302,7 @@ NodeLanes::NodeLanes(const std::filesystem::path& library, const std::filesystem
                                             std::to_string(quota)};
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
-  // A driver may hang, and then nobody could wait for it: the socket's end ends it.
+  // A hanging driver would make waiting endless, so closing the socket ends it.
   children::Child([&] { return become_node(command, ends[1]); }).let_go();
   close(ends[1]);
   told_ = ends[0];
@@ -336,21 +336,21 @@ StuckWatch::StuckWatch(const std::string& command, std::chrono::nanoseconds stuc
                        const std::filesystem::path& folder, const std::string& run_id) {
   if (command.empty()) return;
   const auto work = [&, parent = getpid()] {
-    dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is the command's
+    dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output belongs to the command
     watch(command, stuck_after, folder, run_id, parent);
     return 0;
   };
   child_ = children::Child(work, children::Child::Orphan::dies);
 }
 
-void Feeding::start(std::vector<Feeder>& feeders, const Work& work) {
+void UserProcesses::start(std::vector<UserProcess>& processes, const Work& work) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw std::runtime_error(fmt::format("socketpair: {}", std::strerror(errno)));
   }
   children::Child child([&] {
     for (const auto* others : {&handlers_, &windows_}) {
-      for (const Feeder& other : *others) close(other.tells);
+      for (const UserProcess& other : *others) close(other.tells);
     }
     close(ends[1]);
     run_beside(work, ends[0]);
@@ -358,38 +358,38 @@ void Feeding::start(std::vector<Feeder>& feeders, const Work& work) {
   });
   const int error = errno;
   close(ends[0]);
-  if (child.pid() > 0) return feeders.push_back({std::move(child), ends[1]});
+  if (child.pid() > 0) return processes.push_back({std::move(child), ends[1]});
   close(ends[1]);
   throw std::runtime_error(fmt::format("fork: {}", std::strerror(error)));
 }
 
-Feeding::Feeding(const Fed& fed, const fs::path& folder, const std::string& run_id,
-                 const Launch& launch) {
-  const bool windows = !fed.on_window.empty() || fed.keep_windows >= 0;
-  if (fed.handlers.empty() && !windows) return;
-  const fs::path whole = fs::absolute(folder);  // handlers are told absolute paths
+UserProcesses::UserProcesses(const UserPrograms& programs, const fs::path& folder,
+                             const std::string& run_id, const Launch& launch) {
+  const bool windows = !programs.on_window.empty() || programs.keep_windows >= 0;
+  if (programs.handlers.empty() && !windows) return;
+  const fs::path whole = fs::absolute(folder);  // handlers get absolute paths
   const RunFiles run{whole, files_of(whole, run_id, launch)};
-  for (const std::string& command : fed.handlers) {
+  for (const std::string& command : programs.handlers) {
     start(handlers_, [&](int told, const sigset_t& mask) {
-      feed_handler(run, command, fed.wait, told, mask);
+      feed_handler(run, command, programs.wait, told, mask);
     });
   }
   if (!windows) return;
   start(windows_,
-        [&](int told, const sigset_t& mask) { feed_window_commands(run, fed, told, mask); });
+        [&](int told, const sigset_t& mask) { feed_window_commands(run, programs, told, mask); });
 }
 
-// Processes that were started later hold these sockets too, so that closing them would not do.
-void Feeding::end() {
-  for (auto* feeders : {&windows_, &handlers_}) {
-    for (const Feeder& feeder : *feeders) shutdown(feeder.tells, SHUT_RDWR);
-    for (Feeder& feeder : *feeders) {
+// Shuts the sockets down, since closing is not enough: processes started later hold them too.
+void UserProcesses::end() {
+  for (auto* processes : {&windows_, &handlers_}) {
+    for (const UserProcess& feeder : *processes) shutdown(feeder.tells, SHUT_RDWR);
+    for (UserProcess& feeder : *processes) {
       close(feeder.tells);
       const int status = feeder.process.wait();
       if (status == 0) continue;
       text::say("tprof: the process that feeds handlers {}\n", live::how_it_ended(status));
     }
-    feeders->clear();
+    processes->clear();
   }
 }
 

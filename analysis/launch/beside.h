@@ -1,4 +1,4 @@
-// Runs beside the command of `tprof run`: lanes of the node, a watch over its ranks, handlers.
+// Runs alongside the command of `tprof run`: lanes of the node, a watch over its ranks, handlers.
 #pragma once
 
 #include <chrono>
@@ -15,34 +15,33 @@
 
 namespace tprof::launch {
 
-// Has a program sample the host and its GPUs. Both ask for more than a static program can have
-// (NVML), and for more than a training process should do.
+// Samples the host and its GPUs in a separate program, since NVML can't be loaded by a static one,
+// and a training process should not do it.
 class NodeLanes : NotCopied {
  public:
-  // Starts tprof-node, which is beside the library, if TPROF_METRICS asks for lanes. `settings` go
-  // before our environment. It ends with this process, however that ends.
+  // Starts tprof-node, which is beside the library, if TPROF_METRICS asks for lanes. `settings`
+  // override our environment. It ends with this process in any case.
   NodeLanes(const std::filesystem::path& library, const std::filesystem::path& folder,
             const std::string& run_id, const doctor::Settings& settings);
   ~NodeLanes() { end(); }
 
-  // True if the lanes of GPUs are taken care of; of_processes() is then what TPROF_METRICS should
-  // be for the processes.
+  // True if it draws lanes of GPUs; of_processes() is then the value of TPROF_METRICS for the
+  // processes.
   bool with_gpus() const { return with_gpus_; }
   const std::string& of_processes() const { return of_processes_; }
 
-  // Has it close its file, and passes on what it said. Waits for 2 s at most, since a driver may
+  // Makes it close its file, and passes on its messages. Waits for at most 2 s, since a driver may
   // hang. Returns whether it had been started.
   bool end();
 
  private:
   bool with_gpus_ = false;
   std::string of_processes_;
-  int told_ = -1;  // a socket: its end is the end of lanes, and it speaks there
+  int told_ = -1;  // a socket for its messages; closing it ends the lanes
 };
 
-// Watches over the command's processes, in a process of its own, which their signals and their ends
-// don't affect, until it is destroyed. Runs `command` for ranks that hang; does nothing if that is
-// empty.
+// Watches the command's processes until it is destroyed, in a separate process that their signals
+// and ends don't affect. Runs `command` for ranks that hang; does nothing if that is empty.
 class StuckWatch {
  public:
   StuckWatch(const std::string& command, std::chrono::nanoseconds stuck_after,
@@ -52,40 +51,40 @@ class StuckWatch {
   children::Child child_;
 };
 
-// Feeds what the user runs beside the command of `tprof run`: handlers, which get the lines of its
-// ranks, and a command for each window's file. Each has a process of its own. The command's signals
-// and its end don't affect these processes, and their failures don't affect us.
+// Feeds the user's programs alongside the command of `tprof run`: handlers, which get the lines of
+// its ranks, and a command for each window's file. Each has its own process, unaffected by the
+// command's signals and end, and their failures don't affect us.
 
-// The commands that are fed; none: nothing is done.
-struct Fed {
+// The user's programs.
+struct UserPrograms {
   std::vector<std::string> handlers;
-  std::chrono::nanoseconds wait{};  // that handlers have to end behind the job
+  std::chrono::nanoseconds wait{};  // how long handlers may run after the job
   std::string on_window;            // empty: none
-  int keep_windows = -1;            // the last ones of a rank; -1: all
+  int keep_windows = -1;            // how many of a rank are kept; -1: all
   bool quiet = false;
 };
 
-class Feeding : NotCopied {
+class UserProcesses : NotCopied {
  public:
-  // Begins. The command must not have begun yet.
-  Feeding(const Fed& fed, const std::filesystem::path& folder, const std::string& run_id,
-          const Launch& launch);
-  ~Feeding() { end(); }
+  // Create it before the command starts.
+  UserProcesses(const UserPrograms& programs, const std::filesystem::path& folder,
+                const std::string& run_id, const Launch& launch);
+  ~UserProcesses() { end(); }
 
-  // Has to be called when the command has ended and the files of its dead processes are whole.
-  // Waits until the commands for windows have ended, and then until handlers have.
+  // Call this when the command has ended and the files of its dead processes are complete. Waits
+  // for the commands for windows, then for the handlers.
   void end();
 
  private:
-  struct Feeder {
+  struct UserProcess {
     children::Child process;
-    int tells;  // a socket to it, whose end it waits for
+    int tells;  // a socket; closing it tells the process that the job is over
   };
   using Work = std::function<void(int told, const sigset_t& mask)>;
-  void start(std::vector<Feeder>& feeders, const Work& work);
+  void start(std::vector<UserProcess>& processes, const Work& work);
 
-  std::vector<Feeder> handlers_;
-  std::vector<Feeder> windows_;  // one, or none
+  std::vector<UserProcess> handlers_;
+  std::vector<UserProcess> windows_;  // one, or none
 };
 
 }  // namespace tprof::launch

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The variables of each launcher that name the run, and which of its tasks we are.
+// The variables of each launcher that name the run and our task.
 struct Launcher {
   const char* run_id;
   const char* task;
@@ -47,8 +47,8 @@ std::string set_value(const Env& env, const char* name) {
   return value == "none" ? std::string() : value;  // torchrun without --rdzv-id
 }
 
-// A batch script and the shell of `salloc` have Slurm's job id and process id 0 as well, but only a
-// step is a parallel task. The first has no step, the other a step of a special number (slurm.h).
+// A batch script and the shell of `salloc` also have Slurm's job id and process id 0, but only a
+// step is a parallel task. The former has no step, the latter a special step number (slurm.h).
 std::string step_of_slurm(const Env& env) {
   constexpr std::int64_t kFirstSpecial = 0xffff'fff0;
   std::string step = env("SLURM_STEP_ID");
@@ -56,7 +56,7 @@ std::string step_of_slurm(const Env& env) {
                                                                                   : std::string();
 }
 
-// Returns a name that needs no quoting anywhere.
+// Returns a name that needs no quotes anywhere.
 std::string plain(std::string_view s) {
   std::string out;
   for (const char c : s) {
@@ -98,10 +98,10 @@ fs::path find_library() {
   const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
   const fs::path prefix = folder.parent_path();
   const std::array candidates = {folder / "libtprof.so", prefix / "lib/libtprof.so",
-                                 prefix / "lib/tprof/libtprof.so"};  // a distribution's
+                                 prefix / "lib/tprof/libtprof.so"};  // in a distribution
   for (const fs::path& candidate : candidates) {
     if (!fs::exists(candidate)) continue;
-    // The loader splits LD_PRELOAD at both, and has no way to quote them (ld.so(8)).
+    // The loader splits LD_PRELOAD at both, and they can't be quoted (ld.so(8)).
     if (candidate.string().find_first_of(": \t") != std::string::npos) {
       throw read::BadInput(candidate, "LD_PRELOAD can't hold a path with a colon or a space");
     }
@@ -114,7 +114,7 @@ fs::path find_library() {
 
 std::string name_of_run(const std::vector<std::string>& command) {
   constexpr std::string_view kStarts[] = {"torchrun", "accelerate", "deepspeed"};
-  bool starts = false;  // a word before it starts scripts
+  bool starts = false;  // an earlier word starts scripts
   for (const std::string& word : command) {
     const fs::path name = fs::path(word).filename();
     if (name.extension() == ".py" && (starts || &word == command.data())) return name.stem();
@@ -158,10 +158,10 @@ fs::path folder_of(const std::string& pattern, const Env& env) {
     } else if (sign == '\0') {
       folder += text;
     } else {
-      throw read::BadInput(fmt::format(
-          "{}: %{} is another folder for each process, and tprof run takes one for all: expected "
-          "%j (job) and %h (host) only",
-          pattern, sign));
+      throw read::BadInput(
+          fmt::format("{}: %{} makes a folder for each process, but tprof run needs one for all: "
+                      "expected only %j (job) and %h (host)",
+                      pattern, sign));
     }
   });
   return folder;
@@ -173,7 +173,7 @@ std::string random_id() {
   return fmt::format("{:016x}", high << 32 | device());
 }
 
-// Signals are blocked and fetched one by one: nothing is lost and no handler runs.
+// Signals are blocked and fetched one by one, so none is lost and no handler runs.
 int run_child(const std::vector<std::string>& command, const doctor::Settings& settings) {
   sigset_t awaited;
   sigset_t before;
@@ -196,8 +196,8 @@ int run_child(const std::vector<std::string>& command, const doctor::Settings& s
     siginfo_t info{};
     const int signal = sigwaitinfo(&awaited, &info);
     if (signal < 0 || signal == SIGCHLD) continue;
-    // A signal from the terminal (Ctrl-C) goes to the whole process group: the command has it
-    // already.
+    // A signal from the terminal (Ctrl-C) goes to the whole process group, so the command already
+    // has it.
     if (info.si_code != SI_KERNEL) child.kill(signal);
   }
   sigprocmask(SIG_SETMASK, &before, nullptr);
@@ -212,7 +212,7 @@ void exit_like(int wait_status) {
   std::fflush(nullptr);
   if (!WIFSIGNALED(wait_status)) _exit(WEXITSTATUS(wait_status));
   const int signal = WTERMSIG(wait_status);
-  // The command's core dump is the one that matters: ours would overwrite it.
+  // Our core dump would overwrite the command's.
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
   sigset_t only;

@@ -26,8 +26,7 @@ void recover_dead(const fs::path& file, const std::string& run_id) {
   }
 }
 
-// Gives back memory of the node that nobody has asked for since. It is other jobs', so nothing is
-// said.
+// Frees abandoned memory of the node, silently, as it belongs to other jobs.
 void give_back(const read::LeftRing& left) {
   try {
     if (left.alone || left.has_rank_file()) {

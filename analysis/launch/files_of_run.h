@@ -1,4 +1,4 @@
-// The rank files that a command's processes wrote, and what those left that were killed.
+// The rank files of a command's processes, and the leftovers of killed ones.
 #pragma once
 
 #include <filesystem>
@@ -9,21 +9,21 @@
 
 namespace tprof::launch {
 
-// Rank files of this run, in a folder that may hold any number of other hosts' and other runs'.
+// The rank files of this run in a folder that may also have many of other hosts and runs.
 struct FilesOfRun {
-  std::vector<read::TraceFile> ours;  // of processes that this command started, on this host
-  bool others = false;                // there are some of other hosts
+  std::vector<read::TraceFile> ours;  // of this command's processes on this host
+  bool others = false;                // other hosts have some too
   bool other_runs = false;
 };
 
 FilesOfRun files_of_run(const std::filesystem::path& folder, const std::string& run_id);
 
-// Completes the rank files of this run in the folder. Also gives back memory of the node that
-// nobody has asked for in a day, whoever's it is.
+// Completes the rank files of this run in the folder. Also frees memory of the node that any run
+// left more than a day ago.
 void finish_the_dead(const std::filesystem::path& folder, const std::string& run_id);
 
-// Removes the lanes of this host and run if it has no ranks of that run: lanes belong to ranks, and
-// where there are none, nobody could place them.
+// Removes the lanes of this host and run if the host has no ranks of that run, since lanes are
+// shown with ranks.
 void drop_lanes_of_no_rank(const std::filesystem::path& folder, const std::string& run_id);
 
 }  // namespace tprof::launch

@@ -30,7 +30,7 @@ namespace {
 constexpr std::int64_t kLeastFirst = 3;
 
 constexpr std::string_view kOption = "--with-torch-profiler";
-// Names in the folder of the sockets, such as libkineto's parser and paths can have.
+// Names in the folder of the sockets, suited to libkineto's parser and path limits.
 constexpr const char* kTraces = "traces";  // a link to where traces are collected
 constexpr const char* kStem = "kineto";    // libkineto appends _PID
 constexpr const char* kBase = "kineto.conf";
@@ -51,7 +51,7 @@ fs::path make_folder() {
   return mkdtemp(name.data()) == nullptr ? fs::path() : fs::path(name);
 }
 
-// Returns what a process is told to do, in the words of libkineto's configuration.
+// Returns a libkineto configuration for a process.
 std::string kineto_config(const TorchSteps& steps, const std::filesystem::path& trace) {
   // libkineto's first step is 0, and a window begins where its step has ended. Without a duration
   // it never ends by the clock.
@@ -61,13 +61,12 @@ std::string kineto_config(const TorchSteps& steps, const std::filesystem::path& 
       trace.string(), steps.first - 2, steps.last - steps.first + 1);
 }
 
-// Precedes each message: how long the rest is, and what it is.
+// Precedes each message: length and type of the rest.
 struct Head {
   std::uint64_t size = 0;
   char type[32] = {};
 };
-// The rest of a request. After it come pids: the process's own, then those of the processes that
-// started it.
+// The rest of a request, followed by pids: the process's own, then its ancestors'.
 struct Request {
   std::int32_t type = 0;
   std::int32_t pids = 0;
@@ -82,8 +81,8 @@ constexpr std::size_t kLongest = 65536;
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-// The socket that KINETO_IPC_SOCKET_DIR leads to. Its name has to be short, since libkineto copies
-// it without a check.
+// Returns the socket for KINETO_IPC_SOCKET_DIR. Its name has to be short, since libkineto copies it
+// unchecked.
 int socket_in(const fs::path& folder) {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
@@ -94,8 +93,8 @@ int socket_in(const fs::path& folder) {
   return fd;
 }
 
-// Returns what a process is told that asks; empty: nothing. It refuses by itself what it has been
-// given already, and forgets what comes before its first step. So it is told each time.
+// Returns the answer to a process; empty: nothing to do. The process ignores a configuration that
+// it already has, but forgets one from before its first step, so each request gets it.
 std::string work_for(const KinetoRequest& asked, const fs::path& sockets, const TorchSteps& steps) {
   std::ofstream(sockets / kAsked).flush();
   const fs::path trace = sockets / kTraces / trace_of(asked.pid);
@@ -184,7 +183,7 @@ TorchProfiler::TorchProfiler(const std::string& steps, const fs::path& folder)
     : steps_(torch_steps_of(steps, process_env("TPROF_SCHEDULE"))) {
   for (const char* name : {"KINETO_USE_DAEMON", "KINETO_IPC_SOCKET_DIR"}) {
     if (process_env(name).empty()) continue;
-    say(fmt::format("{} is set already, so PyTorch's profiler is left to whom it names", name));
+    say(fmt::format("{} is already set, so PyTorch's profiler is left to that daemon", name));
     return;
   }
   const fs::path sockets = make_folder();
@@ -196,11 +195,11 @@ TorchProfiler::TorchProfiler(const std::string& steps, const fs::path& folder)
   fs::create_directories(traces_);
   fs::create_directory_symlink(traces_, sockets / kTraces);
   settings_ = {{"KINETO_USE_DAEMON", "1"}, {"KINETO_IPC_SOCKET_DIR", sockets}};
-  // Keeps PyTorch's profiler quiet. It would say what it is told. If the job takes its environment
-  // to another machine, it would say every few seconds that nobody answers there.
+  // Silences PyTorch's profiler, which would print its configuration, and on machines without us
+  // complain every few seconds that nobody answers.
   if (process_env("KINETO_LOG_LEVEL").empty()) settings_.emplace_back("KINETO_LOG_LEVEL", "5");
   if (process_env("KINETO_CONFIG").empty() && !fs::exists(kSystemConfig)) {
-    // Makes it ask every second, and not every five.
+    // Makes it ask every second instead of every five.
     std::ofstream(sockets / kBase) << "ON_DEMAND_CONFIG_UPDATE_INTERVAL_SECS=1\n";
     settings_.emplace_back("KINETO_CONFIG", sockets / kBase);
   }
@@ -222,7 +221,7 @@ bool TorchProfiler::start() {
   };
   child_ = children::Child(work, children::Child::Orphan::dies);
   close(ends[1]);
-  // Waits for the socket, which has to be there before the command is.
+  // Waits for the socket, which has to exist before the command starts.
   char ready = 0;
   const bool serves = child_.pid() > 0 && ::read(ends[0], &ready, 1) == 1;
   close(ends[0]);
@@ -233,7 +232,7 @@ TorchProfiler::~TorchProfiler() {
   child_.stop();
   std::error_code ignored;
   if (!traces_.empty()) {
-    fs::remove(traces_, ignored);  // both stay if something is in them
+    fs::remove(traces_, ignored);  // both are kept if not empty
     fs::remove(traces_.parent_path(), ignored);
   }
   if (!sockets_.empty()) fs::remove_all(sockets_, ignored);
@@ -255,11 +254,11 @@ std::vector<TorchTrace> TorchProfiler::collect(const std::vector<read::TraceFile
   }
   if (!found.empty()) return found;
   if (!fs::exists(sockets_ / kAsked)) {
-    say("no process asked for it: no PyTorch, or one whose profiler knows no daemon");
+    say("no process asked for it: there is no PyTorch, or its profiler supports no daemon");
   } else {
     say(
-        fmt::format("PyTorch's profiler was told steps {}-{} of the optimizers (it asks once in a "
-                    "while), and wrote no trace of a rank",
+        fmt::format("PyTorch's profiler was asked for steps {}-{} of the optimizers (it polls "
+                    "rarely), but wrote no trace",
                     steps_.first, steps_.last));
   }
   return {};

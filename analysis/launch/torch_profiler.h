@@ -1,5 +1,5 @@
-// Starts PyTorch's own profiler in the processes of `tprof run`, without a line in the program.
-// libkineto asks the daemon that its environment names, and that is us.
+// Starts PyTorch's own profiler in the processes of `tprof run` without changing the program:
+// libkineto asks the daemon named in its environment, which is us.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,12 @@ struct TorchSteps {
   std::int64_t first = 10;
   std::int64_t last = 12;
 };
-// Parses "10-12" or "10". Throws BadInput that says what was expected.
+// Parses "10-12" or "10". Throws BadInput with what was expected.
 TorchSteps torch_steps(std::string_view text);
-// Returns the steps that `asked` says, else those of TPROF_SCHEDULE's first window, else the
-// default.
+// Returns the steps in `asked`, else those of TPROF_SCHEDULE's first window, else the default.
 TorchSteps torch_steps_of(const std::string& asked, const std::string& schedule);
 
-// A process asks the daemon for work.
+// A process's request to the daemon.
 struct KinetoRequest {
   std::int32_t pid = 0;
   bool may_trace = false;  // it is not tracing already
@@ -42,26 +41,26 @@ struct TorchTrace {
   std::filesystem::path trace;
 };
 
-// Returns STEM END in a folder, or STEM.N END: the first that is not there yet.
+// Returns the first free name of STEM END, STEM.1 END, ... in a folder.
 std::filesystem::path free_name(const std::filesystem::path& folder, const std::string& stem,
                                 const std::string& end);
 
 class TorchProfiler : NotCopied {
  public:
-  // Answers from here on, with the steps that are asked for (see torch_steps_of), in a process of
-  // its own. If that is not possible, says so and does nothing.
+  // Answers requests from here on in a separate process, with the steps of torch_steps_of(). If
+  // that is impossible, says so and does nothing.
   TorchProfiler(const std::string& steps, const std::filesystem::path& folder);
   ~TorchProfiler();
 
-  // Settings for the command. Empty if the user set one of them.
+  // Settings for the command; empty if the user set one of them.
   const doctor::Settings& settings() const { return settings_; }
 
-  // Has to be called when the command has ended. Puts the traces into the folder torch of the run,
-  // named by their ranks, and returns them. If there are none, says so, and why.
+  // Call this when the command has ended. Moves the traces into the run's folder torch, named by
+  // rank, and returns them. If there are none, says why.
   std::vector<TorchTrace> collect(const std::vector<read::TraceFile>& ranks);
 
  private:
-  bool start();  // starts the process that answers; false: it does not answer
+  bool start();  // starts the answering process; false: failed
 
   std::filesystem::path sockets_;  // empty: nothing is done
   std::filesystem::path traces_;

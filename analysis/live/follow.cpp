@@ -71,7 +71,7 @@ void each_line_of(const std::string& lines, F&& f) {
   read::each_line(block, f);
 }
 
-// Returns the rank of a process that was told none, by its largest communicator so far.
+// Returns the rank in a process's largest communicator so far, if it got none from its launcher.
 std::optional<std::int64_t> identity_in(const Line& line) {
   if (!is_line(line.text, LineKind::identity)) return std::nullopt;
   simdjson::dom::parser parser;
@@ -88,7 +88,7 @@ bool is_closed(const std::filesystem::path& file) {
   return in && end == kEnd;
 }
 
-// Replaces the line's own pid: within a string these quotes would be escaped.
+// Replaces the line's own pid. It can't be within a string, where the quotes would be escaped.
 void add_with_pid(std::string_view line, std::int64_t pid, std::string& out) {
   constexpr std::string_view kKey = ",\"pid\":";
   const std::size_t at = std::min(line.find(kKey), line.size());
@@ -99,8 +99,8 @@ void add_with_pid(std::string_view line, std::int64_t pid, std::string& out) {
   out.append(line.substr(end)).append("\n");
 }
 
-// How far from the end to begin with a file that was there before us. The last step is within that,
-// unless it has thousands of calls; then the next one tells.
+// How far before the end to begin reading an existing file. That contains the last step, unless it
+// has thousands of calls; then the next step is shown.
 constexpr std::uint64_t kLookedBack = std::uint64_t{1} << 20;
 
 std::uint64_t begin_of(const std::filesystem::path& file) {
@@ -115,11 +115,11 @@ std::optional<Step> last_step(const std::string& lines) {
   if (begin == std::string::npos || (begin != 0 && lines[begin - 1] != '\n')) return std::nullopt;
   std::string_view line = std::string_view(lines).substr(begin);
   line = line.substr(0, line.find('\n'));
-  line = line.substr(0, line.rfind('}') + 1);  // without its comma
+  line = line.substr(0, line.rfind('}') + 1);  // without the comma
   try {
-    const auto step = read::told_in<read::StepLine>({line, 0}, "");
+    const auto step = read::parsed_line<read::StepLine>({line, 0}, "");
     return Step{step.step, step.to_ns - step.from_ns};
-  } catch (const read::BadInput&) {  // tprof check says where
+  } catch (const read::BadInput&) {  // tprof check reports it
     return std::nullopt;
   }
 }
@@ -138,9 +138,8 @@ bool RankLines::knows_process() {
   return process_.has_value();
 }
 
-// Returns how many bytes of the file stay as they are. Lines that the process has written but
-// not committed are taken back if it is killed now. They are then written once more, perhaps in
-// another order.
+// Returns how many bytes of the file are final. If the process is killed now, its uncommitted lines
+// are removed and written again, perhaps in another order.
 std::uint64_t RankLines::settled() const {
   const read::Header& header = process_->header;
   if (header.ring.empty() || is_closed(file_.path())) return UINT64_MAX;
@@ -188,7 +187,7 @@ void RankLines::add_table(const std::string& lines, std::string& out) const {
   read::read_lines(
       part, {.event = call, .launch = call, .metadata = [&](const Process&, const Line& line) {
                if (!is_line(line.text, LineKind::step)) return;
-               const auto step = read::told_in<read::StepLine>(line, file_.path());
+               const auto step = read::parsed_line<read::StepLine>(line, file_.path());
                row(step.to_ns, fmt::format("step {} ended, took {}", step.step,
                                            check::duration(step.to_ns - step.from_ns)));
              }});

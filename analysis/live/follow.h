@@ -1,4 +1,4 @@
-// Follows rank files as their processes write them: their lines, and the steps that ranks are at.
+// Follows rank files while they are written: their lines, and the current steps of ranks.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,22 @@ namespace tprof::live {
 // A file that another process appends lines to.
 class FollowedFile {
  public:
-  // `from` is the byte to begin at. The rest of the line that it lies in is left out.
+  // Begins at byte `from`, skipping the rest of a line that it is within.
   FollowedFile(std::filesystem::path path, std::uint64_t from);
 
   const std::filesystem::path& path() const { return path_; }
   bool has_grown() const;  // true if it is longer than what was read
 
-  // Appends whole lines that it has not given before, 1 MiB or so at a time, from the first `upto`
-  // bytes. Returns false if the file has been read as far as it goes. Throws BadInput if it is no
-  // trace. Holds no descriptor, since there may be thousands of these.
+  // Appends new whole lines of the first `upto` bytes, about 1 MiB at a time. Returns false at the
+  // end of the file. Throws BadInput if it is no trace. Holds no descriptor, since there may be
+  // thousands of these.
   bool next(std::string& lines, std::uint64_t upto = UINT64_MAX);
 
  private:
   std::filesystem::path path_;
   std::uint64_t at_;
-  bool within_line_;   // in a line that is left out
-  std::string carry_;  // the beginning of a line that is not whole
+  bool within_line_;   // within a skipped line
+  std::string carry_;  // the beginning of an incomplete line
 };
 
 enum class Format { jsonl, table };
@@ -42,14 +42,13 @@ class RankLines {
  public:
   RankLines(std::filesystem::path path, std::uint64_t from) : file_(std::move(path), from) {}
 
-  // Appends what it has not given before, 1 MiB or so at a time. jsonl: the lines of the file, each
-  // a JSON object, with the rank for their pid as soon as it is known. table: the calls that
-  // returned and the steps that ended, for people. Returns false if the file has been read as far
-  // as it goes. Throws BadInput.
+  // Appends what is new, about 1 MiB at a time. jsonl: the file's lines as JSON objects, with the
+  // rank as pid once it is known. table: returned calls and ended steps for people. Returns false
+  // at the end of the file. Throws BadInput.
   bool next(Format format, std::string& out);
 
   const std::filesystem::path& path() const { return file_.path(); }
-  // Returns the process as of when its lines began to come, or null if they have not.
+  // Returns the process as of its first lines; null before these.
   const read::Process* process() const { return process_ ? &*process_ : nullptr; }
 
  private:
@@ -60,22 +59,22 @@ class RankLines {
 
   FollowedFile file_;
   std::optional<read::Process> process_;
-  bool other_ = false;  // it is no rank file
+  bool other_ = false;  // it is another file
 };
 
-// The lines of all rank files of a folder, also of files that come later.
+// The lines of all rank files of a folder, including later ones.
 class FolderLines {
  public:
-  // Returns true if a file is to be followed. Asked once, when its header is there.
+  // Returns true if a file is to be followed. Called once, when the file has its header.
   using Chosen = std::function<bool(const std::filesystem::path&, const read::Header&)>;
 
-  // With `from_start`, also gives what files already have at the first look. If `chosen` is empty,
-  // all files are followed.
+  // `from_start`: includes the lines that files already have at the first look. `chosen`: empty:
+  // all files.
   FolderLines(std::filesystem::path folder, bool from_start, Chosen chosen = {})
       : folder_(std::move(folder)), from_start_(from_start), chosen_(std::move(chosen)) {}
 
-  // Calls `take` with what each file has gained since the last look, 1 MiB or so at a time. A file
-  // that can't be read is named on standard error, and left out from then on.
+  // Calls `take` with the new lines of each file, about 1 MiB at a time. A file that can't be read
+  // is named on standard error, and skipped from then on.
   using Take = std::function<void(const RankLines& file, const std::string& lines)>;
   void look(Format format, const Take& take);
 
@@ -89,10 +88,10 @@ class FolderLines {
   bool first_ = true;
 };
 
-// The step that each rank is at, from the ends of the files that are being written.
+// The current step of each rank, from the ends of files that are being written.
 class StepFiles {
  public:
-  // Sets the step of each rank whose lines tell one.
+  // Sets the step of each rank that has one in its lines.
   void look(std::vector<Rank>& ranks);
 
  private:

@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::string_view kPath = "/metrics";
 constexpr std::size_t kLongestRequest = 8192;
 
-// Takes no host names, since what looks them up can't be linked in.
+// Accepts no host names, since a static program can't resolve them.
 sockaddr_storage address_of(const std::string& text, socklen_t& size) {
   const std::size_t colon = text.rfind(':');
   std::string host = colon == std::string::npos ? "" : text.substr(0, colon);
@@ -55,7 +55,7 @@ sockaddr_storage address_of(const std::string& text, socklen_t& size) {
   return storage;
 }
 
-// Returns the URL of what it is bound to, in numbers.
+// Returns the numeric URL that it is bound to.
 std::string url_of(int fd) {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;
@@ -71,7 +71,7 @@ std::string url_of(int fd) {
   return fmt::format("http://{}:{}{}", host, ntohs(v4->sin_port), kPath);
 }
 
-// A visitor, and the time by which the visit has to be over.
+// A client with its deadline.
 struct Visitor {
   int fd;
   Clock::time_point until = Clock::now() + std::chrono::seconds(5);
@@ -82,7 +82,7 @@ struct Visitor {
     return left > 0 && poll(&wanted, 1, static_cast<int>(left)) == 1;
   }
 
-  // Returns the request up to the empty line. Empty if none came.
+  // Returns the request up to the empty line; empty if none came.
   std::string request() const {
     std::string text;
     while (text.find("\r\n\r\n") == std::string::npos) {
@@ -143,7 +143,7 @@ Http::~Http() {
   if (spare_ >= 0) close(spare_);
 }
 
-// Accepts and closes. A visitor who is left standing would be announced again and again.
+// Accepts and closes: a waiting client would wake us up again and again.
 void Http::turn_away() {
   if (spare_ >= 0) close(spare_);
   const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);

@@ -1,4 +1,4 @@
-// A web server of one page, for one visitor at a time.
+// A web server with one page, for one client at a time.
 #pragma once
 
 #include <functional>
@@ -10,22 +10,22 @@ namespace tprof::live {
 
 class Http : NotCopied {
  public:
-  // Takes "9464", "127.0.0.1:9464" or "[::1]:9464". Without an address it is the loopback's. Port 0
-  // is any free one. Throws BadInput.
+  // Takes "9464", "127.0.0.1:9464" or "[::1]:9464". The default address is the loopback, and port 0
+  // means any free port. Throws BadInput.
   explicit Http(const std::string& address);
   ~Http();
 
-  int fd() const { return fd_; }  // readable: somebody is there
+  int fd() const { return fd_; }  // readable: a client is waiting
   const std::string& url() const { return url_; }
 
-  // Answers one visitor, or gives up after 5 s. `metrics` makes the page when it is asked for.
+  // Answers one client, or gives up after 5 s. `metrics` makes the page.
   void answer(const std::function<std::string()>& metrics);
 
  private:
   void turn_away();
 
   int fd_ = -1;
-  int spare_ = -1;  // a spare descriptor, to turn a visitor away if none is free
+  int spare_ = -1;  // a spare descriptor, to reject a client when none is free
   std::string url_;
 };
 

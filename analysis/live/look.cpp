@@ -13,8 +13,7 @@ bool Look::over() const {
   return job && live::over(traces, job->processes);
 }
 
-// A rank file exists before its first line does, so a file that can't be read yet is looked at
-// again.
+// A rank file exists before its first line, so a file that can't be read yet is tried again.
 Look look_at(const std::filesystem::path& folder, const job::Choice& choice, read::Wanted wanted) {
   if (!std::filesystem::is_directory(folder)) {
     throw read::BadInput(folder, "expected the folder of a job's rank files");
@@ -41,7 +40,7 @@ std::int64_t as_of_ns(const Process& p) {
   return p.ledger ? p.ledger->ts_ns : 0;
 }
 
-// Looks only at the lines that the rank's file lacks.
+// Looks only at lines that are not in the rank file yet.
 void add_open_calls(const Trace& trace, const std::map<const Process*, Rank*>& ranks) {
   Trace rest{{trace.source.file, 0, trace.source.rest}, trace.processes, false};
   for (Process& p : rest.processes) p.offset = 0;
@@ -81,7 +80,7 @@ void add_open_calls(const Trace& trace, const std::map<const Process*, Rank*>& r
            }});
 }
 
-// The time at which each rank's last process began.
+// When each rank's last process began.
 using LastStarts = std::map<std::int64_t, std::int64_t>;
 
 LastStarts last_starts(const std::vector<const Process*>& processes) {
@@ -96,7 +95,7 @@ LastStarts last_starts(const std::vector<const Process*>& processes) {
 
 bool may_go_on(const Trace& trace, const Process& p, const LastStarts& last) {
   if (p.end == End::running) return true;
-  const bool closed = p.end == End::closed || trace.source.rest.empty();  // by whomever
+  const bool closed = p.end == End::closed || trace.source.rest.empty();  // by itself or recovered
   const read::Header& h = p.header;
   const bool followed = h.rank && last.at(*h.rank) > h.base_time_ns;  // by another of its rank
   if (closed || followed) return false;
@@ -149,13 +148,13 @@ std::vector<Rank> ranks_of(const read::Traces& traces,
 }
 
 std::optional<std::int64_t> quiet_ns(const std::vector<Rank>& ranks) {
-  // Hosts that wait for their devices make no call for a moment in a healthy job too.
+  // Shorter pauses are normal, as hosts wait for their devices.
   constexpr std::int64_t kStandingNs = 3'000'000'000;
   struct Times {
     std::int64_t last_call = INT64_MIN;
     std::int64_t now = INT64_MIN;
   };
-  std::map<std::string_view, Times> of_host;  // each by its own clock
+  std::map<std::string_view, Times> of_host;  // each on its own clock
   for (const Rank& rank : ranks) {
     if (!rank.runs() || read::is_child(*rank.process)) continue;
     if (!rank.last_call_ns) return std::nullopt;

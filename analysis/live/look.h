@@ -21,13 +21,13 @@ struct Look {
   std::optional<job::Job> job;  // the job of these traces
   std::string why;              // why there is none yet
 
-  bool over() const;  // true if nothing more is to come of it
+  bool over() const;  // true if nothing more will come
 };
 
 // Throws BadInput if that is no folder.
 Look look_at(const std::filesystem::path& folder, const job::Choice& choice, read::Wanted wanted);
 
-// A rank as of one look at a job, and what it did since another.
+// A rank as seen in one look at a job.
 
 // A call that has not returned.
 struct OpenCall {
@@ -38,45 +38,44 @@ struct OpenCall {
   std::int64_t age_ns = 0;           // as of the look
 };
 
-// The last step that has ended, by the lines of the rank's own writer.
+// The last ended step, from the rank's own writer.
 struct Step {
   std::int64_t number = 0;
   std::int64_t dur_ns = 0;
 };
 
-// The state of a process, as far as it is known. snapshot: its ring file is not in sight, so the
-// counts are as of its snapshot. lost: it did not close, and left neither.
+// The known state of a process. snapshot: its ring file is not visible from here, so the counts are
+// as of its snapshot. lost: it did not close, and left neither.
 inline constexpr std::string_view kStates[] = {"running", "snapshot", "closed", "killed", "lost"};
 
 struct Rank {
   const read::Process* process = nullptr;
   tables::Buckets buckets{};
   read::Amounts all{};
-  std::int64_t as_of_ns = 0;  // on the process's own axis
-  // When its last call ended, or an open one began, on CLOCK_REALTIME; nullopt if that is not
-  // known.
+  std::int64_t as_of_ns = 0;  // on the process's own clock
+  // CLOCK_REALTIME when its last call ended, or an open one began; nullopt if unknown.
   std::optional<std::int64_t> last_call_ns{};
-  std::vector<OpenCall> open{};  // the oldest first; only of a running process in sight
+  std::vector<OpenCall> open{};  // oldest first; only of a running process visible from here
   std::optional<Step> step{};
 
   bool runs() const { return process->end == read::End::running && !process->snapshot; }
   std::string name() const;        // "3", or "node7-4711" if it has no rank
   std::string_view state() const;  // one of kStates
-  // Returns why calls have no event line, or null if that is not known. If a process holds several
-  // ranks, the first has the numbers of all.
+  // Returns why calls have no event line; null if unknown. If a process holds several ranks, the
+  // first has the numbers of all.
   const std::map<std::string, std::uint64_t>* why_dropped() const;
   std::optional<std::uint64_t> dropped() const;
 };
 
-// Returns all of them, in the order of `processes`. Whoever follows the files sets the steps.
+// Returns a rank for each process, in order. StepFiles sets the steps.
 std::vector<Rank> ranks_of(const read::Traces& traces,
                            const std::vector<const read::Process*>& processes);
 
-// For how long none of those that run has made a call; nullopt: not known, or not for long.
+// Returns for how long no running rank has made a call; nullopt: unknown, or not long.
 std::optional<std::int64_t> quiet_ns(const std::vector<Rank>& ranks);
 
-// True if nothing more is to come of these. Every process has closed, was followed by another one
-// of its rank, or is gone together with the process that could start it again.
+// True if nothing more will come: every process has closed, was followed by another process of its
+// rank, or is gone along with the process that could restart it.
 bool over(const read::Traces& traces, const std::vector<const read::Process*>& processes);
 
 }  // namespace tprof::live

@@ -16,7 +16,7 @@
 
 namespace tprof::live {
 
-// Starts the command with `input` for its standard input and with the signal mask `mask`. Throws
+// Starts the command with `input` as standard input and the signal mask `mask`. Throws
 // std::runtime_error.
 static children::Child start_in_shell(const std::string& command, int input, const sigset_t& mask,
                                       Group group) {
@@ -28,8 +28,7 @@ static children::Child start_in_shell(const std::string& command, int input, con
     return 127;
   });
   if (child.pid() < 0) throw std::runtime_error(fmt::format("fork: {}", std::strerror(errno)));
-  // Done here too, so that the group is there before anybody kills it, whichever process comes
-  // first.
+  // Done in both processes, so that the group exists before anybody kills it.
   if (group == Group::own) setpgid(child.pid(), child.pid());
   return child;
 }
@@ -66,7 +65,7 @@ bool WindowCommands::run(const std::filesystem::path& file) const {
 
 void WindowCommands::take(const std::string& rank, const std::filesystem::path& file) {
   ++files_;
-  if (!run(file) || !keep_) return;  // nobody has yet what is in a file that it failed for
+  if (!run(file) || !keep_) return;  // a file for which the command failed is kept
   std::deque<std::filesystem::path>& files = here_[rank];
   for (files.push_back(file); files.size() > *keep_; files.pop_front()) {
     std::error_code error;
@@ -141,7 +140,7 @@ bool Handler::give(std::string_view lines) {
   return true;
 }
 
-// SIGCHLD wakes us up if it is blocked; else we look ten times a second.
+// SIGCHLD wakes us up if it is blocked; else we poll ten times a second.
 bool Handler::ends_in_time(nanoseconds more) {
   constexpr timespec kBetweenLooks{0, 100'000'000};
   sigset_t child;
@@ -165,9 +164,9 @@ std::string Handler::end() {
   if (!ends_in_time(kBehindSigterm)) {
     by = "SIGKILL";
     kill(-group, SIGKILL);
-    ends_in_time(kBehindSigterm + std::chrono::seconds(10));  // it is bound to
+    ends_in_time(kBehindSigterm + std::chrono::seconds(10));  // it will
   }
-  return fmt::format("it did not end with the job, and was ended by {}", by);
+  return fmt::format("it did not end with the job, and was killed by {}", by);
 }
 
 }  // namespace tprof::live

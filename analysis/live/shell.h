@@ -1,4 +1,4 @@
-// Runs commands of the user's with the shell.
+// Runs the user's commands with the shell.
 #pragma once
 
 #include <chrono>
@@ -16,10 +16,10 @@
 
 namespace tprof::live {
 
-// The process group of the command. A Ctrl-C that ends the job does not reach a group of its own.
+// The command's process group. A Ctrl-C that ends the job does not reach a separate group.
 enum class Group { ours, own };
 
-// Starts it, waits for it, and returns its wait status.
+// Runs the command, and returns its wait status.
 int run_in_shell(const std::string& command, int input, const sigset_t& mask, Group group);
 
 // Returns the command with every `placeholder` replaced.
@@ -28,15 +28,15 @@ std::string filled_in(std::string command, std::string_view placeholder, std::st
 // Returns "exited with 3" or "was ended by signal 9 (Killed)".
 std::string how_it_ended(int wait_status);
 
-// Runs a command for each window's file that is whole, and deletes old ones.
+// Runs a command for each complete window's file, and deletes old files.
 class WindowCommands {
  public:
-  // `command` is run by the shell with {} replaced by the file's path; empty: none. The last `keep`
-  // files of a rank stay, and those that the command failed for; nullopt: all stay.
+  // `command`: for the shell, with {} for the file's path; empty: none. `keep`: how many files of a
+  // rank are kept, besides those for which the command failed; nullopt: all.
   WindowCommands(std::string command, std::optional<std::uint64_t> keep, const sigset_t& mask)
       : command_(std::move(command)), keep_(keep), mask_(mask) {}
 
-  // Takes a file that is whole. Returns when its command has ended. Throws std::runtime_error.
+  // Takes a complete file. Returns when its command has ended. Throws std::runtime_error.
   void take(const std::string& rank, const std::filesystem::path& file);
 
   std::uint64_t files() const { return files_; }
@@ -53,34 +53,33 @@ class WindowCommands {
   std::uint64_t deleted_ = 0;
 };
 
-// A command of the user's that reads lines from its standard input while a job runs, as from
-// `tprof tail | CMD`.
+// A command of the user that reads lines on standard input while a job runs, as in `tprof tail |
+// CMD`.
 
-// Waits for the end of a job, and returns true if it has come: then `told`, which processes beside
-// it have, is at its end.
+// Waits up to `most` for the end of a job, which is when `told` reaches its end. Returns true if it
+// has come.
 bool at_end(int told, std::chrono::nanoseconds most);
 
-// Has a process of its own to write to it, so that it may take its time: until the job is over, it
-// keeps nobody waiting.
+// A slow handler blocks nobody else while the job runs, since it is fed by its own process.
 class Handler : NotCopied {
  public:
-  // Starts it with the shell, in a process group of its own and with the signal mask `mask`. `told`
-  // is a descriptor that is at its end when the job is over; from then on the command has `wait` to
-  // read the rest and to end. Throws std::runtime_error.
+  // Starts it with the shell, in its own process group and with the signal mask `mask`. `told`: a
+  // descriptor that reaches its end when the job is over; from then on the command has `wait` to
+  // read the rest and end. Throws std::runtime_error.
   Handler(std::string command, std::chrono::nanoseconds wait, int told, const sigset_t& mask);
   ~Handler();
 
-  // Writes lines as it reads them. Returns false if it takes no more: it has ended, or has had its
-  // time.
+  // Writes lines as fast as it reads them. Returns false if it takes no more: it has ended, or its
+  // time is over.
   bool give(std::string_view lines);
-  // Ends its standard input and waits until it ends, which it must in time. Returns what there is
-  // to say about it, without its name: empty if there is nothing.
+  // Closes its standard input and waits until it ends, or kills it when its time is over. Returns a
+  // message about it, without its name; empty: none.
   std::string end();
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Returns the time that is left to it, or nullopt while the job is not over.
+  // Returns its remaining time, or nullopt while the job runs.
   std::optional<std::chrono::nanoseconds> time_left();
   bool ends_in_time(std::chrono::nanoseconds more);
 

@@ -19,8 +19,7 @@ namespace {
 using text::Table;
 using enum Table::Align;
 
-// These take as few characters as a table of 80 columns has for a figure.
-// At most six characters: "9,999", "123.4k", "12.3M".
+// Short figures for a table of 80 columns, at most six characters: "9,999", "123.4k", "12.3M".
 std::string compact(double n) {
   if (n < 10'000) return text::thousands(static_cast<std::uint64_t>(std::llround(n)));
   constexpr std::array kUnits = {"k", "M", "G", "T", "P", "E"};
@@ -29,7 +28,7 @@ std::string compact(double n) {
   return fmt::format("{:.1f}{}", n, kUnits[unit]);
 }
 
-// At most eight: "1.02 GiB".
+// At most eight characters: "1.02 GiB".
 std::string compact_bytes(double n) {
   constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   std::size_t unit = 0;
@@ -62,10 +61,10 @@ struct Info {
   std::string_view name;
   Table::Align align;
   std::string (*cell)(const Row&);
-  double (*weight)(const Row&);  // of a rank, by which they are sorted: the largest first
+  double (*weight)(const Row&);  // of a rank; ranks are sorted by it, the largest first
 };
 
-// That of all buckets together is of the calls of which it is known, as a note says.
+// For all buckets together it covers the calls for which it is known, as a note says.
 bool tells_exposed(const Row& r) {
   const bool all = r.bucket == kAllBuckets;
   return r.total.exposure_known_ns != 0 && (all || report::exposure_tells(r.total));
@@ -138,7 +137,7 @@ std::vector<Row> ranks_of(const Shown& v) {
   return rows;
 }
 
-// Returns the buckets that have calls, and all of them together.
+// Returns the buckets with calls, and their sum.
 std::vector<Row> buckets_of(const Shown& v) {
   std::vector<Row> rows;
   for (std::size_t b = 0; b <= kAllBuckets; ++b) {
@@ -174,7 +173,7 @@ std::vector<std::string> open_lines(const Shown& v) {
   return lines;
 }
 
-// Keeps `most` lines, the last of which says how many more there are. With 0 it keeps none.
+// Keeps `most` lines, the last of which says how many more there are.
 void shorten(std::vector<std::string>& lines, std::size_t most) {
   if (lines.size() <= most) return;
   const std::size_t left = lines.size() - most + 1;
@@ -230,7 +229,7 @@ std::string_view name_of_column(Column column) {
 std::string to_text(const Shown& v, std::size_t most) {
   const std::vector<Row> of_ranks = ranks_of(v);
   const std::vector<Row> of_buckets = buckets_of(v);
-  // Leaves out columns that say nothing of any rank.
+  // Leaves out columns that are empty for all ranks.
   const auto any = [&](const auto& says) { return std::ranges::any_of(v.ranks, says); };
   std::vector<Column> columns = {Column::calls_rate, Column::bytes_rate, Column::calls,
                                  Column::bytes};
@@ -253,8 +252,8 @@ std::string to_text(const Shown& v, std::size_t most) {
   }
   std::vector<std::string> open = open_lines(v);
   if (most != 0) {
-    // Four lines are the title and what stands between the tables. If there is little room for all,
-    // open calls are cut first, then buckets.
+    // Four lines are the title and separators. If lines are scarce, open calls are cut first, then
+    // buckets.
     constexpr std::size_t kApart = 4;
     constexpr std::size_t kFewest = 4;
     const std::size_t room = std::max(most, kApart + 3 * kFewest) - kApart;
@@ -331,8 +330,7 @@ void begin(std::string& out, std::string_view name, std::string_view type, std::
   out += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", name, help, type);
 }
 
-// Forked children have the rank of the process that forked them, so figures of equal keys are added
-// up.
+// Forked children have their parent's rank, so figures of equal keys are added up.
 using Key = std::tuple<std::string, Bucket, std::string>;  // rank, bucket, operation
 using Operations = std::map<Key, read::Amounts>;
 
@@ -351,7 +349,7 @@ struct Counter {
   const char* help;
   std::uint64_t read::Amounts::*amount;
   bool seconds = false;
-  bool timed = false;  // only of operations that were timed on the device
+  bool timed = false;  // for operations timed on the device only
 };
 constexpr std::array kCounters = {
     Counter{"tprof_calls_total", "Calls that the library accepted.", &read::Amounts::calls},
@@ -362,7 +360,7 @@ constexpr std::array kCounters = {
             &read::Amounts::host_ns, true},
     Counter{"tprof_device_timed_calls_total", "Calls that were timed on the device.",
             &read::Amounts::device_timed, false, true},
-    Counter{"tprof_device_seconds_total", "Time on the device of the calls that were timed there.",
+    Counter{"tprof_device_seconds_total", "Device time of the calls that were timed on the device.",
             &read::Amounts::device_ns, true, true},
 };
 
@@ -399,7 +397,7 @@ void add_states(const std::vector<Rank>& ranks, std::string& out) {
   std::map<std::string_view, std::size_t> states;
   for (const std::string_view state : kStates) states[state] = 0;
   for (const Rank& rank : ranks) ++states[rank.state()];
-  begin(out, "tprof_ranks", "gauge", "Ranks by what is known of their process.");
+  begin(out, "tprof_ranks", "gauge", "Ranks by the state of their process.");
   for (const auto& [state, n] : states) {
     out += fmt::format("tprof_ranks{{state={}}} {}\n", label(state), n);
   }

@@ -1,4 +1,4 @@
-// The counts of ranks so far: the tables of `tprof top`, and a page for Prometheus.
+// The counts of ranks so far: tables for `tprof top`, and a page for Prometheus.
 #pragma once
 
 #include <array>
@@ -14,9 +14,9 @@
 
 namespace tprof::live {
 
-// Keeps what ranks did between two looks, and since the view was reset.
+// Keeps what ranks did between two looks, and since the last reset.
 
-// Stands for all buckets together, where a bucket's number is asked for.
+// All buckets together, as a bucket's number.
 inline constexpr std::size_t kAllBuckets = kBucketCount;
 std::string_view name_of_bucket(std::size_t bucket);
 
@@ -31,7 +31,7 @@ class History {
   void reset() { base_ = now_; }  // counting starts from here
 
   read::Amounts total(const Rank& rank, std::size_t bucket) const;
-  // Returns nullopt for a rank that does not run, or was not there before.
+  // Returns nullopt for a rank that does not run, or was not seen before.
   std::optional<Rate> rate(const Rank& rank, std::size_t bucket) const;
 
  private:
@@ -54,15 +54,15 @@ std::string_view name_of_column(Column column);
 
 // The content of the tables, and how it is shown.
 struct Shown {
-  std::string title;  // says whose ranks they are
+  std::string title;  // names the job
   std::vector<Rank> ranks;
   const History* history = nullptr;
   std::size_t bucket = kAllBuckets;  // the bucket of the ranks' figures
   Column sorted_by = Column::rank;
 };
 
-// Returns a row for each rank, one for each bucket with calls, and the calls that are open. There
-// are at most `lines` lines; 0: all of them.
+// Returns a row for each rank, one for each bucket with calls, and the open calls, in at most
+// `lines` lines; 0: no limit.
 std::string to_text(const Shown& view, std::size_t lines = 0);
 
 // Returns the tables as JSON, schema tprof-top/1.

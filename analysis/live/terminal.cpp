@@ -17,14 +17,14 @@ namespace tprof::live {
 
 namespace {
 
-// Text that can't be written can't be shown: the next picture, or the end, will tell.
+// Errors are ignored: the next screen, or the end, will show them.
 void put(std::string_view text) {
   text::write_all(STDOUT_FILENO, text);
 }
 
 }  // namespace
 
-// Keys that would raise a signal are read as keys. Their signals still come from elsewhere.
+// Keys such as Ctrl-C are read as keys. The same signals may still come from elsewhere.
 Terminal::Terminal() {
   if (tcgetattr(STDIN_FILENO, &before_) == 0) {
     keys_ = STDIN_FILENO;

@@ -1,5 +1,4 @@
-// The screen of a live view: plain ANSI escapes on the alternate screen. It is put back however the
-// view ends.
+// The screen of a live view: plain ANSI escapes on the alternate screen. It is always restored.
 #pragma once
 
 #include <termios.h>
@@ -24,13 +23,12 @@ class Terminal : NotCopied {
   };
   static Size size();
 
-  // Shows `text` instead of what was there, its lines cut at the screen's right side, and `last` at
-  // the bottom.
+  // Replaces the screen by `text`, with lines cut at the right side, and `last` at the bottom.
   static void show(std::string_view text, std::string_view last);
 
-  // Returns the descriptor that keys come from, or -1 if standard input is no terminal.
+  // Returns the descriptor for keys, or -1 if standard input is no terminal.
   int keys() const { return keys_; }
-  // Returns what was typed, without waiting. Ctrl-C and Ctrl-D are 'q'.
+  // Returns typed keys without waiting. Ctrl-C and Ctrl-D become 'q'.
   std::string typed() const;
 
  private:
@@ -38,24 +36,23 @@ class Terminal : NotCopied {
   termios before_{};
 };
 
-// Waits in a command that goes on until it is told to end. wait() reports signals, between two
-// pieces of work, so that a terminal is put back and a line is whole.
+// Signals of a command that runs until it is stopped. wait() reports them between two pieces of
+// work, so that the terminal is restored and lines are complete.
 
 enum class Woken { time, input, resized, end };
 
 class Signals : NotCopied {
  public:
-  // Blocks SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGWINCH from here on, also in threads that are
-  // started later.
+  // Blocks SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGWINCH from here on, including in later threads.
   Signals();
   ~Signals();
 
-  // Also wakes up if there is something to read from `fd`, or it is gone. -1: there is none.
+  // Also wakes up if `fd` is readable or closed; -1: none.
   Woken wait(std::chrono::nanoseconds most, int fd = -1);
 
-  // Returns the signal that ended it, or 0 if none did.
+  // Returns the signal that ended it, or 0.
   int ended_by() const { return ended_by_; }
-  // The signal mask as it was before, for what a child has to inherit.
+  // The previous signal mask, for children.
   const sigset_t& before() const { return before_; }
 
  private:

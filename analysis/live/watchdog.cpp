@@ -20,10 +20,9 @@ namespace tprof::live {
 
 namespace {
 
-// True for kinds that are told when two looks have found the same. One look is not enough, since a
-// rank that only waits may seem stuck a moment before those that it waits for. Other kinds may show
-// for a while in a job that has just begun or is about to end: ranks that are not there yet, files
-// that are not whole.
+// True for kinds that are reported once two looks agree. One look is not enough, since a rank that
+// only waits may look stuck a moment before those that it waits for. Other kinds are normal for a
+// while when a job begins or ends: missing ranks, incomplete files.
 bool is_certain(check::Kind kind) {
   using check::Kind;
   return kind == Kind::hang || kind == Kind::group_order || kind == Kind::mismatch;
@@ -43,14 +42,15 @@ bool contains(const std::string& text, std::string_view word) {
   return text.find(word) != std::string::npos;
 }
 
-std::string json_of(const ToTell& told) {
+std::string json_of(const NewFinding& told) {
   nlohmann::ordered_json j = report::to_json({*told.finding}, report::Detail::full)[0];
   auto& processes = j["processes"] = nlohmann::json::array();
   for (const Target& t : told.targets) processes.push_back({{"rank", t.rank}, {"pid", t.pid}});
   return j.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-// Returns a file without a name, at its beginning. A pipe might be full, or read by nobody.
+// Returns an unnamed file with the text, positioned at its beginning. A pipe might be full, or read
+// by nobody.
 int file_of(const std::string& text) {
   const int fd = memfd_create("tprof-finding", MFD_CLOEXEC);
   const bool whole =
@@ -69,7 +69,7 @@ void run(const std::string& command, const std::string& input, const sigset_t& m
   text::say("tprof: {}: {}\n", text::printable(command), how_it_ended(status));
 }
 
-// Processes of a finding that the command is for.
+// Returns the finding's processes that the command is for.
 std::vector<Target> targets_of(const check::Finding& finding, const job::Job& job) {
   std::vector<Target> targets;
   const std::string here = read::boot_id();
@@ -77,26 +77,26 @@ std::vector<Target> targets_of(const check::Finding& finding, const job::Job& jo
   for (const read::Process* p : job.processes) {
     const read::Header& h = p->header;
     const bool runs = p->end == read::End::running && !p->snapshot && h.boot_id == here;
-    // A command could not use the pid of another container.
+    // A command can't use a pid of another container.
     if (h.pid_namespace != 0 && h.pid_namespace != pids) continue;
     if (!runs || !h.rank || !finding.ranks.contains(*h.rank)) continue;
-    if (std::ranges::count(targets, h.pid, &Target::pid) != 0) continue;  // of several ranks
+    if (std::ranges::count(targets, h.pid, &Target::pid) != 0) continue;  // it holds several ranks
     if (targets.size() < kMostTargets) targets.push_back({*h.rank, h.pid});
   }
   return targets;
 }
 
-// Returns false if there was no target, so that it was not run.
-bool run_for(const std::string& command, const std::vector<ToTell>& findings,
+// Returns false if it was not run for lack of a target.
+bool run_for(const std::string& command, const std::vector<NewFinding>& findings,
              const sigset_t& mask) {
   if (!contains(command, kPid) && !contains(command, kRank)) {
     std::string input;
-    for (const ToTell& f : findings) input += json_of(f);
+    for (const NewFinding& f : findings) input += json_of(f);
     run(command, input, mask);
     return true;
   }
   bool any = false;
-  for (const ToTell& f : findings) {
+  for (const NewFinding& f : findings) {
     for (const Target& t : f.targets) {
       const std::string with_pid = filled_in(command, kPid, std::to_string(t.pid));
       run(filled_in(with_pid, kRank, std::to_string(t.rank)), json_of(f), mask);
@@ -121,8 +121,8 @@ check::Diagnosed Watchdog::check(bool lines) const {
                          {.read_lines = lines, .stuck_after_ns = watched_.stuck_after.count()});
 }
 
-// True if there is a reason to read all lines. A process is not stuck if it goes on calling, and
-// none of its calls has been open for long.
+// True if all lines have to be read. A process that goes on calling, and has no long open call, is
+// not stuck.
 bool Watchdog::may_be_stuck() {
   const auto now = Clock::now();
   bool may = false;
@@ -142,7 +142,7 @@ bool Watchdog::may_be_stuck() {
 }
 
 bool Watchdog::look() {
-  said_.reset();  // it refers to the traces that go now
+  said_.reset();  // it refers to traces that are freed now
   look_ = look_at(watched_.folder, watched_.choice, read::Wanted::counts);
   if (!look_.job) return false;
   said_ = check(false);
@@ -154,12 +154,12 @@ bool Watchdog::look() {
     said_ = check(true);
   }
   const bool over = look_.over();
-  tell_new(over);
+  report_new(over);
   return over;
 }
 
 bool Watchdog::look_until_over(Signals& signals, std::chrono::nanoseconds interval) {
-  constexpr int kShare = 20;  // looking takes at most one part in so many of a core
+  constexpr int kShare = 20;  // looking takes at most 1/20 of a core
   for (;;) {
     const auto before = cpu_time();
     if (look()) return true;
@@ -174,7 +174,7 @@ std::chrono::nanoseconds Watchdog::often_enough() const {
                                  std::chrono::seconds(5));
 }
 
-void Watchdog::tell_new(bool over) {
+void Watchdog::report_new(bool over) {
   const auto now = Clock::now();
   std::map<check::Kind, Found> found;
   for (const check::Finding& f : said_->findings) {
@@ -184,14 +184,14 @@ void Watchdog::tell_new(bool over) {
     Found& mine = found[f.kind];
     mine.since = before == found_.end() ? now : before->second.since;
     mine.ranks.push_back(f.ranks);
-    mine.to_tell.push_back({&f, targets_of(f)});
+    mine.new_findings.push_back({&f, targets_of(f)});
   }
   for (auto& [kind, mine] : found) {
     const auto before = found_.find(kind);
     const bool alike = before != found_.end() && before->second.ranks == mine.ranks;
     const bool stays = is_certain(kind) ? alike : now - mine.since >= watched_.stuck_after;
-    if ((stays || over) && !told_.contains(kind)) tell(kind, mine.to_tell);
-    mine.to_tell.clear();  // it refers to traces that go
+    if ((stays || over) && !told_.contains(kind)) tell(kind, mine.new_findings);
+    mine.new_findings.clear();  // it refers to traces that are freed
   }
   found_ = std::move(found);
 }
@@ -204,15 +204,15 @@ std::vector<Target> Watchdog::targets_of(const check::Finding& f) const {
   return targets;
 }
 
-void Watchdog::tell(check::Kind kind, const std::vector<ToTell>& findings) {
+void Watchdog::tell(check::Kind kind, const std::vector<NewFinding>& findings) {
   const bool nobodys =
-      std::ranges::all_of(findings, [](const ToTell& f) { return f.targets.empty(); });
+      std::ranges::all_of(findings, [](const NewFinding& f) { return f.targets.empty(); });
   if (watched_.is_ours && nobodys) return;
   told_.insert(kind);
-  for (const ToTell& f : findings) watched_.tell(*f.finding);
+  for (const NewFinding& f : findings) watched_.tell(*f.finding);
   if (watched_.command.empty()) return;
   if (!run_for(watched_.command, findings, mask_)) {
-    text::say("tprof: no process of it runs here, so this was not run: {}\n",
+    text::say("tprof: none of its processes runs here, so this was not run: {}\n",
               text::printable(watched_.command));
   }
 }

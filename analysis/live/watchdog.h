@@ -1,4 +1,4 @@
-// Looks at a running job again and again, tells what it finds, and runs a command for it.
+// Checks a running job repeatedly, reports findings, and runs a command for them.
 #pragma once
 
 #include <chrono>
@@ -18,32 +18,32 @@
 
 namespace tprof::live {
 
-// A process of a finding that runs on this machine.
+// A finding's process on this machine.
 struct Target {
   std::int64_t rank = 0;
   std::int64_t pid = 0;
 };
 
-// A finding, and those of its processes that the command is for.
-struct ToTell {
+// A finding, and its processes that the command is for.
+struct NewFinding {
   const check::Finding* finding;
   std::vector<Target> targets;
 };
 
-// True if the process was started by that one, or by a child of it, and so on.
+// True if the process is a descendant of `ancestor`.
 bool descends_from(std::int64_t pid, std::int64_t ancestor);
 
 struct Watched {
   std::filesystem::path folder;
   job::Choice choice;
-  // The shell runs it once, with the findings on its standard input, one a line (see the contract).
-  // If it has {pid} or {rank} in it, it runs once for each target, with these replaced and the
-  // target's finding. Empty: findings are only told.
+  // The shell runs it once, with one finding per line on standard input (see the contract). If it
+  // contains {pid} or {rank}, it runs once for each target, with these replaced and the target's
+  // finding. Empty: findings are only reported.
   std::string command;
   std::chrono::nanoseconds stuck_after;
-  // Called for each finding before the command is run for it.
+  // Called for each finding before the command runs.
   std::function<void(const check::Finding&)> tell;
-  // True if the command is for this finding. Empty: it is for all.
+  // True if the command is for this finding; empty: for all.
   std::function<bool(const check::Finding&)> wanted{};
   std::function<bool(const Target&)> is_ours{};
 };
@@ -54,13 +54,12 @@ class Watchdog {
 
   // Returns true if the job is over.
   bool look();
-  // Returns what the last look found; nullopt if there was no job.
+  // Returns the result of the last look; nullopt if there was no job.
   const std::optional<check::Diagnosed>& said() const { return said_; }
 
-  // Looks every `interval`, or less often if looking takes long. Returns false if a signal ended
-  // it.
+  // Looks every `interval`, or less often if that takes long. Returns false if a signal ended it.
   bool look_until_over(Signals& signals, std::chrono::nanoseconds interval);
-  // Returns the interval that is needed to find stuck calls in time.
+  // Returns the interval needed to find stuck calls in time.
   std::chrono::nanoseconds often_enough() const;
 
  private:
@@ -68,8 +67,8 @@ class Watchdog {
 
   check::Diagnosed check(bool lines) const;
   bool may_be_stuck();
-  void tell_new(bool over);
-  void tell(check::Kind kind, const std::vector<ToTell>& findings);
+  void report_new(bool over);
+  void tell(check::Kind kind, const std::vector<NewFinding>& findings);
   std::vector<Target> targets_of(const check::Finding& finding) const;
 
   const Watched watched_;
@@ -81,7 +80,7 @@ class Watchdog {
   struct Found {
     Clock::time_point since;  // every look since then found one
     std::vector<text::Ranks> ranks;
-    std::vector<ToTell> to_tell;
+    std::vector<NewFinding> new_findings;
   };
   std::map<check::Kind, Found> found_;
   struct Progress {

@@ -15,15 +15,15 @@
 namespace tprof::node {
 namespace {
 
-// Reads from NVIDIA's management library what devices do. It makes no context and knows nothing of
-// CUDA_VISIBLE_DEVICES: its devices are nvidia-smi's.
+// Reads what devices do from NVML, which creates no context and ignores CUDA_VISIBLE_DEVICES: its
+// devices are nvidia-smi's.
 class Nvml {
  public:
-  // Loads NVML, which stays loaded. Null: it is ready; else the reason why not.
+  // Loads NVML for good. Returns null, or why it failed.
   const char* load();
-  // The number of devices that can be read; they are numbered from 0.
+  // The number of readable devices, numbered from 0.
   std::uint32_t devices() const { return devices_; }
-  // Reads a device. Values that NVML does not tell are kNotRead.
+  // Reads a device. Missing values are kNotRead.
   void read(std::uint32_t device, GpuMetrics& to) const;
 
  private:
@@ -60,8 +60,8 @@ class Nvml {
   Device device_[kMostGpus]{};
 };
 
-// NVML_FI_DEV_...: bytes that have gone over PCIe, and KiB over all links of NVLink. These are
-// counters; nvmlDeviceGetPcieThroughput waits for 20 ms, and tells of these only.
+// NVML_FI_DEV_...: counters of bytes over PCIe, and of KiB over all NVLinks.
+// nvmlDeviceGetPcieThroughput would wait for 20 ms, and measure only these.
 enum FieldId : unsigned {
   nvlink_sent = 138,
   nvlink_received = 139,
@@ -125,7 +125,7 @@ void Nvml::read(std::uint32_t device, GpuMetrics& to) const {
   field[3].id = nvlink_sent;
   field[2].scope = field[3].scope = kAllLinks;
   const bool known = fields_(of, 4, field) == 0;
-  to.at_ns = now_ns();  // the time of the counters that rates are made of
+  to.at_ns = now_ns();  // the time of the counters, for rates
   if (known) {
     to.pcie_received = number(field[0]);
     to.pcie_sent = number(field[1]);

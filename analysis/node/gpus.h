@@ -1,5 +1,5 @@
-// Reads the host's GPUs on a thread of its own: if a driver hangs, NVML hangs too, and the lanes of
-// the host have to go on.
+// Reads the host's GPUs on a separate thread, since NVML hangs if a driver does, and the host's
+// lanes have to go on.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,8 @@ struct GpuReading {
   GpuMetrics metrics;
 };
 
-// Starts that thread, which loads NVML and reads all devices every so often, from `first_ns` on.
-// Returns a pipe that gives one GpuReading at a time, and its end if there will be no more; -1: it
-// could not be started.
+// Starts that thread, which loads NVML and reads all devices every `every_ns` from `first_ns` on.
+// Returns a pipe of GpuReadings, which ends if there will be no more; -1: failed.
 int begin_gpus(std::uint64_t every_ns, std::uint64_t first_ns);
 
 }  // namespace tprof::node

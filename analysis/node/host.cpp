@@ -14,7 +14,7 @@ int open_to_read(const char* path) {
   return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-// True if an entry of a folder of /sys has a device. Then it is no partition, and not made of
+// True if an entry of a /sys folder has a device, so it is neither a partition nor composed of
 // others (a volume, a RAID, a bond, a bridge).
 bool has_device(int folder, std::string_view name) {
   char path[64];
@@ -22,7 +22,7 @@ bool has_device(int folder, std::string_view name) {
   return folder >= 0 && faccessat(folder, path, F_OK, 0) == 0;
 }
 
-// True for one of several NVMe paths to a namespace, which counts what its nvme0n1 counts.
+// True for one of several NVMe paths to a namespace, which would count the same as its nvme0n1.
 bool is_path_to_disk(std::string_view name) {
   return name.starts_with("nvme") && name.find('c') != std::string_view::npos;
 }
@@ -74,7 +74,7 @@ std::string_view Host::text_of(int file) {
   return metrics::whole_text(file, buffer_);
 }
 
-// Returns a file's first line: /proc/stat goes on for as long as there are interrupts.
+// Returns a file's first line, as /proc/stat goes on with all interrupts.
 std::string_view Host::line_of(int file) {
   constexpr std::size_t kLine = 512;
   const ssize_t n = pread(file, buffer_, kLine, 0);
@@ -96,7 +96,7 @@ void Host::read(HostMetrics& to) {
   read_ports(to);
 }
 
-// The kernel's ABI has both counters in units of four bytes.
+// In the kernel's ABI both counters are in units of four bytes.
 void Host::read_ports(HostMetrics& to) {
   constexpr std::uint64_t kUnit = 4;
   Sum received;

@@ -1,4 +1,4 @@
-// Reads what a host does from files of /proc and /sys, which stay open.
+// Reads what a host does from files in /proc and /sys, which stay open.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace tprof::node {
 
-// Parses the files of /proc that tell of the host. Numbers that are not there stay kNotRead.
+// Parsers for files in /proc. Missing numbers stay kNotRead.
 
 using metrics::number_of;
 using metrics::take_number;
 using metrics::take_until;
 using metrics::take_word;
 
-// A sum of several numbers. It is not known if there are none, or if one of them is not known.
+// A sum, which is unknown if there are no numbers or one of them is unknown.
 struct Sum {
   std::uint64_t total = kNotRead;
   bool unknown = false;
@@ -29,8 +29,8 @@ struct Sum {
   std::uint64_t value() const { return unknown ? kNotRead : total; }
 };
 
-// /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. A guest's time is in user and
-// nice already.
+// /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. user and nice include guest
+// time.
 inline void parse_stat(std::string_view text, HostMetrics& to) {
   if (take_word(text) != "cpu") return;
   constexpr int kFields = 8;
@@ -57,7 +57,7 @@ inline void parse_meminfo(std::string_view text, HostMetrics& to) {
 // /proc/diskstats. `is_device(name)` is true for a whole disk that exists.
 template <typename F>
 void parse_diskstats(std::string_view text, F&& is_device, HostMetrics& to) {
-  constexpr std::uint64_t kSector = 512;  // this file's unit, whatever the disk's is
+  constexpr std::uint64_t kSector = 512;  // this file's unit, independent of the disk
   Sum read;
   Sum written;
   while (!text.empty()) {
@@ -77,8 +77,8 @@ void parse_diskstats(std::string_view text, F&& is_device, HostMetrics& to) {
   to.disks_written = bytes(written);
 }
 
-// Traffic through a bond, a bridge or a VLAN goes through a device too, and would count twice. If
-// no interface is a device (in a container), all but lo count. The first reading decides which.
+// Traffic through a bond, a bridge or a VLAN also goes through a device, and would count twice. If
+// no interface is a device (in a container), all except lo count. The first reading decides.
 enum class Interfaces : std::uint8_t { not_known, devices, all };
 
 // /proc/net/dev.
@@ -109,11 +109,11 @@ void parse_net(std::string_view text, F&& is_device, Interfaces& which, HostMetr
 
 class Host : NotCopied {
  public:
-  // `root` goes before /proc and /sys, for tests.
+  // `root`: a prefix of /proc and /sys, for tests.
   explicit Host(const char* root);
   ~Host();
 
-  // Takes a reading now. Values of a file that is not there are left out.
+  // Takes a reading now. Values of missing files are left out.
   void read(HostMetrics& to);
 
  private:
@@ -125,8 +125,7 @@ class Host : NotCopied {
   std::string_view line_of(int file);
   void read_ports(HostMetrics& to);
 
-  // The counters of an InfiniBand port. A node has a port for each of its GPUs, and two or three
-  // more.
+  // The counters of an InfiniBand port. A node has a port for each GPU, and two or three more.
   struct Port {
     int received, sent;
   };

@@ -30,7 +30,7 @@ void LaneFile::write() {
 }
 
 void LaneFile::end() {
-  constexpr std::uint64_t kComma = 2;  // and a line break, behind the last line
+  constexpr std::uint64_t kComma = 2;  // and a line break, after the last line
   if (file_.fd >= 0) write_all(file_.fd, "\n]\n", size_ - kComma);
 }
 
@@ -46,7 +46,7 @@ bool LaneFile::made() {
   return !refused_;
 }
 
-// node7.node.json, or node7.node.r1.json where another program of this node had its turn before.
+// node7.node.json, or node7.node.r1.json if another program of this node had its turn before.
 bool LaneFile::create() {
   constexpr int kAttempts = 1000;
   char path[1300];

@@ -1,5 +1,5 @@
-// The file of a node's lanes, HOST.node.json. It is made when there is something to write, and each
-// reading is written whole, so that a kill leaves all readings before it.
+// The file of a node's lanes, HOST.node.json. It is created when there is something to write, and
+// each reading is written at once, so that a kill leaves complete readings.
 #pragma once
 
 #include <unistd.h>
@@ -27,7 +27,7 @@ class LaneFile {
       : wanted_(wanted), pid_(getpid()), base_(clock_anchor()) {}
 
   void add(const Counter& counter, std::uint64_t at_ns);
-  // Writes what was added since the last call, if it fits.
+  // Writes what was added since the last call, if the limit allows it.
   void write();
   // Closes the array.
   void end();
@@ -40,7 +40,7 @@ class LaneFile {
   std::int64_t pid_;
   ClockAnchor base_;
   OwnFile file_{};
-  bool refused_ = false;  // no file could be made
+  bool refused_ = false;  // the file could not be created
   std::uint64_t size_ = 0;
   Text text_;
 };

@@ -1,10 +1,10 @@
-// The program `tprof-node`: writes lanes of this node, and of its GPUs, while `tprof run` is there.
+// The program `tprof-node` writes lanes of this node and its GPUs while `tprof run` runs.
 //
 //   tprof-node FOLDER RUN_ID HOST BOOT_ID METRICS BYTES
 //
-// METRICS is a value of TPROF_METRICS, BYTES the most that the file may have, or 0. `tprof run` is
-// at the other end of standard input, which ends when it wants no more. Standard error is the same
-// socket: `tprof run` passes on what we say.
+// METRICS is a value of TPROF_METRICS, BYTES the limit of the file, or 0. Standard input is a
+// socket to `tprof run`, which closes it to end the lanes. Standard error is the same socket:
+// `tprof run` passes on our messages.
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -32,11 +32,11 @@ namespace {
 
 constexpr int kParent = STDIN_FILENO;
 
-// Chooses one of the programs of a node that would write the same lanes: several `tprof run` of one
-// job start one each.
+// Chooses one of several tprof-node on a node, as each `tprof run` of a job starts one.
 enum class Turn : std::uint8_t { at_once, after_another, never };
 
-// A name of the abstract namespace: no file, and the kernel frees it when its owner ends.
+// A name in the abstract socket namespace: there is no file, and the kernel frees it when its owner
+// ends.
 struct Name {
   sockaddr_un address{};
   socklen_t size = 0;
@@ -52,8 +52,7 @@ struct Name {
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
 };
 
-// Waits for the end of whoever is at the other end of `other`, or for `ms`. True: our parent has
-// gone.
+// Waits until the peer of `other` ends, or for `ms`. Returns true if our parent has gone.
 bool parent_gone(int parent, int other, int ms) {
   pollfd on[] = {{parent, POLLIN, 0}, {other, POLLIN, 0}};
   while (poll(on, 2, ms) < 0 && errno == EINTR) {
@@ -61,8 +60,8 @@ bool parent_gone(int parent, int other, int ms) {
   return on[0].revents != 0;
 }
 
-// Waits until no other program of this node has the turn for this folder and run; it is ours until
-// we end. Never: our parent, at the other end of `parent`, has gone meanwhile.
+// Waits until no other tprof-node of this node has the turn for this folder and run; then it is
+// ours until we end. never: our parent, the peer of `parent`, has gone.
 Turn wait_for_turn(const char* folder, std::string_view run_id, int parent) {
   constexpr int kSoonMs = 10;
   const Name name(folder, run_id);
@@ -73,9 +72,9 @@ Turn wait_for_turn(const char* folder, std::string_view run_id, int parent) {
       return listen(mine, SOMAXCONN) == 0 ? turn : Turn::never;
     }
     if (errno != EADDRINUSE) return Turn::never;
-    // Nobody accepts the connection; it ends with the one that has the turn.
+    // Nobody accepts the connection; it ends with the program that has the turn.
     const bool connected = connect(mine, name.get(), name.size) == 0;
-    // It has not come to listen yet, or has just ended.
+    // That program does not listen yet, or has just ended.
     const bool soon = !connected && errno == ECONNREFUSED;
     if (!connected && !soon) return Turn::never;
     if (parent_gone(parent, connected ? mine : -1, connected ? -1 : kSoonMs)) return Turn::never;
@@ -87,8 +86,8 @@ class Lanes {
  public:
   Lanes(const Wanted& wanted, bool gpus, Turn turn)
       : every_ns_(wanted.every_ns), file_(wanted), host_("") {
-    // A turn that comes when another program has ended often ends soon as well: only one that lasts
-    // for a period has a file.
+    // A turn after another program's end is often short, so it gets a file only after a full
+    // period.
     const std::uint64_t now = now_ns();
     const bool first = turn == Turn::at_once;
     next_ns_ = first ? now : now + every_ns_;
@@ -130,7 +129,7 @@ class Lanes {
   void read_gpu() {
     GpuReading now;
     if (read(gpus_, &now, sizeof now) != sizeof now) {
-      gpus_ = -1;  // there will be no more
+      gpus_ = -1;  // no more will come
       return;
     }
     char prefix[16];
@@ -161,7 +160,7 @@ int run(char** argument) {
   }
   wanted.every_ns = metrics.every_ns;
   become_background("tprof-node");
-  std::signal(SIGXFSZ, SIG_IGN);  // a write that goes too far fails
+  std::signal(SIGXFSZ, SIG_IGN);  // makes writes past the limit fail
   const Turn turn = wait_for_turn(wanted.folder, wanted.run_id, kParent);
   if (turn == Turn::never) return 0;
   Lanes lanes(wanted, metrics.gpus, turn);
@@ -174,9 +173,9 @@ int run(char** argument) {
 
 int main(int argc, char** argv) {
   if (argc != 7) {
-    tprof::say("tprof-node: only `tprof run` knows how to start it");
+    tprof::say("tprof-node: only `tprof run` can start it");
     return 2;
   }
-  // NVML's exit handlers would wait for a thread that hangs in it.
+  // NVML's exit handlers would wait for a hanging thread.
   _exit(tprof::node::run(argv + 1));
 }

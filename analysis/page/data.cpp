@@ -38,7 +38,7 @@ Section unseen_of(const Gathered& g) {
        [](const Unseen& u) { return u.n == 0 ? report::Value() : report::Value(u.n); }},
       {"ranks", "ranks", Unit::text, &Unseen::ranks}};
   Section of = {.title = "Not seen", .table = report::sheet(columns, all, For::programs), .at = ""};
-  if (all.empty()) of.lead = {"Nothing, as far as the files tell."};
+  if (all.empty()) of.lead = {"Nothing, according to the files."};
   return of;
 }
 
@@ -91,13 +91,13 @@ constexpr std::size_t kMostOperations = 400;
 constexpr std::size_t kMostLateRanks = 30;
 constexpr std::size_t kMostLatePlaces = 200;
 constexpr std::size_t kMostWaits = 200;
-constexpr std::size_t kMostLast = 8;         // ranks that came last, of a row
-constexpr std::size_t kMostWaitSteps = 200;  // of a row: of more, every n-th
+constexpr std::size_t kMostLast = 8;         // ranks that came last, per row
+constexpr std::size_t kMostWaitSteps = 200;  // per row; if there are more, every nth
 constexpr std::size_t kMostFamilies = 12;
-constexpr std::size_t kMostIds = 2000;    // of communicators of one family
-constexpr std::size_t kMostRanks = 2000;  // on the map of communicators: more share a place
+constexpr std::size_t kMostIds = 2000;    // communicator ids of one family
+constexpr std::size_t kMostRanks = 2000;  // on the map of communicators
 
-// Who was waited for: by rank, communicator and step.
+// Whom others waited for, by rank, communicator and step.
 struct LatePlace {
   const check::LateArrival* first = nullptr;
   std::uint64_t times = 0;
@@ -108,7 +108,7 @@ struct LatePlace {
 struct Family {
   std::string role{};
   std::int64_t nranks = 0;
-  std::vector<const tables::CommSummary*> members{};  // by the lowest rank in each
+  std::vector<const tables::CommSummary*> members{};  // sorted by lowest rank
   read::Amounts amounts{};
   std::uint64_t collectives = 0;
 };
@@ -122,13 +122,13 @@ Json ids_of(const Family& f) {
   return ids;
 }
 
-// The place among the members of the one that holds the ranks of each bin; -1: none.
+// Returns for each bin the index of the member that has its ranks; -1: none.
 Json of_bins(const Family& f, const std::vector<std::int64_t>& ranks, const Bins& bins) {
   std::vector<std::int64_t> of_bin(bins.size(), -1);
   for (std::size_t i = 0; i < f.members.size(); ++i) {
     for (const std::int64_t rank : f.members[i]->ranks) {
       const std::size_t at = place_of(ranks, rank);
-      // Several of one family may hold the same rank: it shows the first.
+      // If several of a family have the same rank, shows the first.
       if (at == ranks.size() || of_bin[bins.of(at)] >= 0) continue;
       of_bin[bins.of(at)] = static_cast<std::int64_t>(i);
     }
@@ -169,8 +169,9 @@ Json only_of(const Gathered& g) {
 
 std::string only_text_of(const Gathered& g) {
   if (!g.asked) return "";
-  std::string text = g.asked->only.sentence() +
-                     ": bytes, calls, operations and communicators; all else is of the whole job.";
+  std::string text =
+      g.asked->only.sentence() +
+      ": bytes, calls, operations and communicators; everything else is for the whole job.";
   for (const std::string& note : g.asked->notes) text += " " + note + ".";
   return text;
 }
@@ -227,14 +228,14 @@ Section buckets_of(const Gathered& g, For who) {
   append(columns, report::call_figures(report::Show::if_room));
   append(columns, report::time_figures(true));
   Section of = {.title = "Bytes and calls", .table = sheet(columns, rows, who), .at = ""};
-  if (rows.empty()) of.lead = {"No call that counts."};
+  if (rows.empty()) of.lead = {"No counted call."};
   return of;
 }
 
 Section operations_of(const Gathered& g, For who) {
   Section of = report::operation_section(g.calls(), "Largest operations",
                                          {.size = true, .dtype = true, .role = true}, who, true);
-  if (of.table.rows.empty()) of.lead = {"No call that counts."};
+  if (of.table.rows.empty()) of.lead = {"No counted call."};
   if (of.table.rows.size() > kMostOperations) of.table.rows.resize(kMostOperations);
   return of;
 }
@@ -245,7 +246,7 @@ Section late_of(const Gathered& g, For who) {
   if (shown.ranks.size() > kMostLateRanks) shown.ranks.resize(kMostLateRanks);
   Section of = report::sections_of(shown, g.summary.found, who).front();
   if (shown.compared != 0 && shown.ranks.empty()) {
-    of.lead = {"Nobody, beyond what the clocks prove."};
+    of.lead = {"Nobody by more than the clocks' error."};
   }
   return of;
 }

@@ -1,4 +1,4 @@
-// The page's data as JSON: all of it in bounded size, whatever the number of ranks and steps.
+// The page's data as JSON, bounded for any number of ranks and steps.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@ using report::Json;
 using report::or_null;
 using report::Section;
 
-// Returns schema tprof-report/1, which analysis/report/README.md describes.
+// Returns schema tprof-report/1 (analysis/report/README.md).
 Json data_of(const Gathered& g);
 
-// The tables of the page, with all their rows; the screen shows the first rows of some.
+// The tables of the page with all rows; the screen shows the first rows of some.
 Section buckets_of(const Gathered& g, For who);
 Section operations_of(const Gathered& g, For who);
 Section late_of(const Gathered& g, For who);
@@ -28,14 +28,14 @@ Section late_places_of(const Gathered& g);
 Section waits_of(const Gathered& g);
 Section communicators_of(const Gathered& g);
 
-// These are drawn otherwise.
+// Data for drawings.
 Json step_of(const Gathered& g);
 Json per_rank_of(const Gathered& g);
 Json heat_of(const Gathered& g);
 Json histograms_of(const Gathered& g);
 Json timelines_of(const Gathered& g);
 
-// The parts of the usual step, in their order.
+// The parts of the usual step, in order.
 struct PartOfStep {
   const char* key;
   const char* name;
@@ -43,7 +43,7 @@ struct PartOfStep {
 };
 std::vector<PartOfStep> parts_of(const why::Why& why);
 
-// A finding of something that was not seen. n: how much that is; 0: not counted.
+// Something that was not seen. n: how much; 0: not counted.
 struct Unseen {
   std::string what;
   std::uint64_t n = 0;
@@ -51,10 +51,10 @@ struct Unseen {
 };
 std::vector<Unseen> unseen_by(const Gathered& g);
 
-// Says which filters are on, and of what; empty: none.
+// Describes the filters and what they apply to; empty: none.
 std::string only_text_of(const Gathered& g);
 
-// Neighbours in a row of `n` share a bin if there are more than `most`.
+// Divides `n` items into at most `most` bins of neighbours.
 class Bins {
  public:
   Bins(std::size_t n, std::size_t most) : n_(n), width_(n == 0 ? 1 : (n + most - 1) / most) {}
@@ -73,7 +73,7 @@ struct Cell {
   bool known = false;
   std::int64_t least = 0;
   std::int64_t most = 0;
-  std::size_t worst = 0;  // the row that has the most
+  std::size_t worst = 0;  // the row with the maximum
 };
 
 class Grid {
@@ -83,7 +83,7 @@ class Grid {
 
   void add(std::size_t row, std::size_t column, std::int64_t value) {
     Cell& cell = cells_[rows_.of(row) * columns_.size() + columns_.of(column)];
-    // Rows come in no certain order.
+    // Rows come in any order.
     if (!cell.known || value > cell.most || (value == cell.most && row < cell.worst)) {
       cell.most = value;
       cell.worst = row;
@@ -102,7 +102,7 @@ class Grid {
   std::vector<Cell> cells_;
 };
 
-// The difference of two times; below 0 where a file says what can't be.
+// Returns the difference of two times; negative if a file has impossible times.
 inline std::int64_t between(std::int64_t from_ns, std::int64_t to_ns) {
   constexpr std::int64_t kLongest = 1'000'000'000'000'000;  // 11 days
   const auto ns = static_cast<std::int64_t>(static_cast<std::uint64_t>(to_ns) -
@@ -110,7 +110,7 @@ inline std::int64_t between(std::int64_t from_ns, std::int64_t to_ns) {
   return ns > kLongest || to_ns < from_ns ? -1 : ns;
 }
 
-// The place of a number in an ascending row; its size if it is not there.
+// Returns the index of a number in an ascending list; its size if missing.
 inline std::size_t place_of(const std::vector<std::int64_t>& ascending, std::int64_t number) {
   const auto at = std::ranges::lower_bound(ascending, number);
   if (at == ascending.end() || *at != number) return ascending.size();

@@ -1,4 +1,4 @@
-// The parts of the page that are drawn by its scripts: lengths of steps, maps and timelines.
+// Data for the drawings of the page's scripts: lengths of steps, maps and timelines.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,12 +14,12 @@
 namespace tprof::page {
 namespace {
 
-constexpr std::size_t kMostBins = 128;     // of ranks, beside each other
+constexpr std::size_t kMostBins = 128;     // of ranks, side by side
 constexpr std::size_t kMostRows = 160;     // of a heat map
-constexpr std::size_t kMostColumns = 120;  // of it
-constexpr std::size_t kMostSteps = 400;    // beside each other
+constexpr std::size_t kMostColumns = 120;  // of a heat map
+constexpr std::size_t kMostSteps = 400;    // side by side
 constexpr std::size_t kMostHistograms = 40;
-constexpr double kFloatError = 1e-6;  // of cells, which are floats
+constexpr double kFloatError = 1e-6;  // cells are floats
 
 Json pairs_of(const Bins& bins, const std::vector<std::int64_t>& numbers) {
   Json all = Json::array();
@@ -29,7 +29,7 @@ Json pairs_of(const Bins& bins, const std::vector<std::int64_t>& numbers) {
   return all;
 }
 
-// The ranks whose steps are known; empty if they are those of all.
+// The ranks with known steps; empty if that is all.
 std::string ranks_with_steps(const Gathered& g) {
   std::vector<std::int64_t> ranks;
   for (const auto& [rank, intervals] : g.summary.found.ranks) {
@@ -39,7 +39,7 @@ std::string ranks_with_steps(const Gathered& g) {
   return known.size() == g.summary.job->ranks.size() ? "" : known.str();
 }
 
-// The means over all ranks and the steps that count.
+// The means over all ranks and counted steps.
 Json mean_parts(const why::Why& why) {
   const why::Cell& c = why.mean;
   const double waiting = c.wait - why.unmet_ns;
@@ -63,8 +63,7 @@ Json extremes_of(const Grid& grid) {
   return j;
 }
 
-// The part of a bar that ran in the rank's step; behind it the length of the whole, if that is
-// more.
+// The part of a bar within the rank's step, then its full length if that is more.
 template <typename InStep>
 Json bar_of(const TimelineRank& r, const Bar& b, std::size_t name, InStep in_step) {
   const std::int64_t whole = std::max<std::int64_t>(b.dur_ns, 0);
@@ -88,7 +87,7 @@ std::vector<PartOfStep> parts_of(const why::Why& why) {
       {"waiting", "waiting for other ranks", ns("waiting_ns")},
       {"unmet", "transfers or waiting", ns("unmet_ns")},
       {"idle", "idle", ns("idle_ns")}};
-  // It is not known of some calls when the last rank came.
+  // For some calls it is unknown when the last rank came.
   constexpr double kLeastUnmet = 0.0005;
   std::erase_if(all, [&](PartOfStep& part) {
     part.ns = std::max<std::int64_t>(part.ns, 0);
@@ -148,7 +147,7 @@ Json per_rank_of(const Gathered& g) {
       {"device_ns", &read::Amounts::device_ns}};
   const std::vector<std::int64_t>& ranks = g.calls().job->ranks;
   const Bins bins(ranks.size(), kMostBins);
-  // Means of the ranks of a bin, by measure and bucket, and the extremes of their totals.
+  // Means over the ranks of a bin, by measure and bucket, and the extremes of their totals.
   std::array<std::array<std::vector<double>, kBucketCount>, std::size(kMeasures)> means;
   for (auto& of_measure : means) of_measure.fill(std::vector<double>(bins.size()));
   std::vector<Grid> totals(std::size(kMeasures), Grid(bins, Bins(1, 1)));
@@ -199,10 +198,10 @@ Json heat_of(const Gathered& g) {
     const char* title;
     bool known;
     Grid grid;
-  } metrics[] = {{"own_ns", "time in which it waited for nobody", g.why.known(), empty},
+  } metrics[] = {{"own_ns", "time without waits for others", g.why.known(), empty},
                  {"exposed_ns", "exposed communication", g.why.known(), empty},
                  {"idle_ns", "neither computed nor communicated", g.why.known(), empty},
-                 {"late_ns", "behind the last but one",
+                 {"late_ns", "after the last but one",
                   g.summary.lateness && g.summary.lateness->compared != 0, empty},
                  {"length_ns", "length of the step", true, empty}};
   auto& [own, exposed, idle, late, length] = metrics;
@@ -213,7 +212,7 @@ Json heat_of(const Gathered& g) {
       to.grid.add(row, column, std::llround(ns));
     }
   };
-  // A rank is late to several collectives of a step.
+  // A rank may be late to several collectives of a step.
   std::map<std::pair<const read::Process*, std::int64_t>, std::int64_t> sums;
   for (const check::LateArrival& call : g.summary.lateness->arrivals) {
     if (call.step) sums[{call.rank, *call.step}] += call.late_ns;
@@ -299,7 +298,7 @@ Json timelines_of(const Gathered& g) {
   };
   Json all = Json::array();
   for (const Timeline& t : g.timelines) {
-    // Where clocks can't be compared, each host's step begins at 0.
+    // If clocks can't be compared, each host's step begins at 0.
     std::map<std::size_t, std::int64_t> zeros;
     for (const TimelineRank& r : t.ranks) {
       const std::int64_t from = on_axis(*r.rank, r.from_ns);

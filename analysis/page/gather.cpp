@@ -14,7 +14,7 @@
 namespace tprof::page {
 namespace {
 
-constexpr std::size_t kLateShown = 16;  // ranks of a timeline that are there since they are late
+constexpr std::size_t kLateShown = 16;  // ranks in a timeline because they are late
 
 std::vector<std::optional<std::int64_t>> lengths_of(const why::Why& why,
                                                     const steps::Found& found) {
@@ -27,7 +27,7 @@ std::vector<std::optional<std::int64_t>> lengths_of(const why::Why& why,
     }
     return all;
   }
-  std::vector<std::pair<double, double>> sums(all.size());  // and of how many
+  std::vector<std::pair<double, double>> sums(all.size());  // sums and counts
   for (const read::Process* rank : steps::in_pace(found)) {
     for (const steps::Interval& i : found.ranks.at(rank)) {
       const std::size_t at = place_of(found.steps, i.step);
@@ -43,7 +43,7 @@ std::vector<std::optional<std::int64_t>> lengths_of(const why::Why& why,
   return all;
 }
 
-// Ranks that were waited for, and others evenly among the rest.
+// Returns ranks that others waited for, and an even choice of the rest.
 std::vector<const read::Process*> to_show(const tables::Summary& s) {
   std::vector<const read::Process*> all;
   for (const read::Process* p : s.job->processes) {
@@ -61,7 +61,7 @@ std::vector<const read::Process*> to_show(const tables::Summary& s) {
   return all;
 }
 
-// The steps of a rank on its device where devices were followed, else those of its host.
+// Returns a rank's steps on its device, or on its host without device times.
 std::vector<steps::Interval> steps_of(const why::Why& why, const steps::Found& found,
                                       const read::Process* rank) {
   if (!why.known()) return found.ranks.at(rank);
@@ -91,7 +91,7 @@ Timeline timeline_of(const tables::Summary& s, const why::Why& why, std::string 
   return t;
 }
 
-// Finds the steps in which ranks came late, by the same clock as they came.
+// Finds the steps in which ranks came late, on the clock of the arrivals.
 void put_in_steps(const why::Why& why, tables::Summary& s) {
   static const why::Why kHosts{};
   std::map<const read::Process*, std::vector<steps::Interval>> steps;
@@ -103,7 +103,7 @@ void put_in_steps(const why::Why& why, tables::Summary& s) {
   }
 }
 
-// A rank that is late has one finding: the one that knows the cost, if there is one.
+// A late rank has one finding: the one with a cost, if any.
 void add_causes(Gathered& g) {
   check::Findings& all = g.said.findings;
   if (g.why.known()) {
@@ -115,7 +115,7 @@ void add_causes(Gathered& g) {
   });
 }
 
-// Takes the bars of a rank from its lines.
+// Collects the bars of a rank from its lines.
 struct CallsOfStep {
   void end() {
     for (TimelineRank* step : wanted) keep_longest(*step);
@@ -161,7 +161,7 @@ struct CallsOfStep {
   std::vector<TimelineRank*> wanted{};
 };
 
-// Fills those of all timelines, which are by the same clocks, from the lines of their ranks.
+// Fills the bars of all timelines, which use the same clocks, from the lines of their ranks.
 void fill_bars(const run::Lines& lines, std::vector<Timeline>& timelines) {
   std::map<const read::Process*, std::vector<TimelineRank*>> by_rank;
   for (Timeline& t : timelines) {
@@ -175,7 +175,7 @@ void fill_bars(const run::Lines& lines, std::vector<Timeline>& timelines) {
                    ? std::nullopt
                    : std::optional(CallsOfStep{rank, timelines[0].on_device, wanted->second});
       },
-      [](const CallsOfStep& /*the bars are in their place*/) {});
+      [](const CallsOfStep& /*the bars are already in place*/) {});
 }
 
 // The timelines of the slowest step and of a typical one.
@@ -222,7 +222,7 @@ report::Known known_of(const Gathered& g) {
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     if (is_copy(static_cast<Bucket>(b))) known.copies += g.summary.buckets[b].calls;
   }
-  // Where devices were followed, it is known what lateness costs.
+  // With device times the cost of lateness is known.
   if (g.summary.lateness && !g.why.known()) known.late = &*g.summary.lateness;
   const std::vector<std::size_t> warm = warm_steps(g);
   if (warm.empty()) return known;
@@ -239,7 +239,7 @@ report::Known known_of(const Gathered& g) {
 
 void gather(const run::Lines& lines, Gathered& g) {
   g.summary = tables::summarise(lines, {.steps = true});
-  {  // they take much room, and nobody needs them behind this
+  {  // frees memory that is no longer needed
     const auto arrivals = std::make_shared<const check::Arrivals>(check::arrivals_of(lines));
     g.clocks = arrivals->clocks;
     g.summary.lateness = check::lateness_of(*arrivals, g.summary.found);

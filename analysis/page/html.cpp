@@ -1,4 +1,4 @@
-// The report as one HTML file: the page's own files, the library of charts and the data.
+// The report as one HTML file: the page's own files, the chart library and the data.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace tprof::page {
 
-// The files, which CMake puts here (page_files.cpp.in).
+// The files, embedded by CMake (page_files.cpp.in).
 extern const std::string_view kHtml;
 extern const std::string_view kStyle;
 extern const std::string_view kScript;
@@ -46,14 +46,14 @@ std::string escaped(const std::string& text) {
 }  // namespace
 
 std::string to_html(const Gathered& g) {
-  // Within a script no name of a trace may end it, or begin a comment.
+  // A name from a trace must not end a script or begin a comment.
   constexpr Replacement kInScript[] = {{"<", "\\u003c"}};
   const std::string data =
       replaced(data_of(g).dump(-1, ' ', true, Json::error_handler_t::replace), kInScript);
   const report::JobVerdict verdict = report::verdict_of(g.said, known_of(g));
   const std::string text = escaped(verdict.text);
   const std::string only = escaped(only_text_of(g));
-  // Scripts run only with this, whatever gets into the page.
+  // Only scripts with this nonce run, whatever gets into the page.
   const std::string nonce = fmt::format("{:016x}", std::hash<std::string>{}(data));
   const Replacement parts[] = {
       {"{{style}}", kStyle}, {"{{charts}}", kCharts}, {"{{script}}", kScript},

@@ -23,9 +23,9 @@ constexpr std::size_t kLateRanksShown = 2;
 constexpr std::size_t kMostUnseen = 3;
 constexpr std::size_t kMostEvidence = 2;
 constexpr std::size_t kMostName = 16;     // characters
-constexpr std::size_t kMostFindings = 2;  // beside the verdict
+constexpr std::size_t kMostFindings = 2;  // besides the verdict
 
-// Breaks text at blanks. A sentence is whole, unless a name in the trace makes it endless.
+// Breaks text at blanks. Sentences are complete, unless a name in the trace makes them endless.
 std::string wrapped(const std::string& text, std::size_t hang = 0) {
   constexpr std::size_t kEndless = 8;
   constexpr std::string_view kCut = " … (tprof report --json has the rest)";
@@ -45,7 +45,7 @@ std::string wrapped(const std::string& text, std::size_t hang = 0) {
   return out;
 }
 
-// "███▌": `share` of the bar's width, by eighths.
+// "███▌": `share` of the bar's width, in eighths.
 std::string bar(double share, std::size_t width = kBar) {
   static constexpr const char* kParts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const double whole = std::clamp(share, 0.0, 1.0) * 8 * static_cast<double>(width);
@@ -86,7 +86,7 @@ std::string step_lines(const Gathered& g) {
   }
   out = wrapped(out, 2);
   if (const auto without = step["without"].get<std::string>(); !without.empty()) {
-    out += wrapped("  " + without + "; what needs the steps of all ranks is not known", 2);
+    out += wrapped("  " + without + "; anything that needs the steps of all ranks is unknown", 2);
   }
   if (step["parts"].is_null()) {
     return out + wrapped("  computed, hidden, idle: " + step["parts_why"].get<std::string>(), 2);
@@ -100,7 +100,7 @@ std::string step_lines(const Gathered& g) {
   return out + wrapped("  causes: not known: " + step["causes_why"].get<std::string>(), 2);
 }
 
-// The first rows of a table of the page, which has them all.
+// The first rows of a table of the page.
 std::string first_rows(Section section, std::size_t rows) {
   if (section.table.rows.size() > rows) section.table.rows.resize(rows);
   for (std::vector<report::Value>& row : section.table.rows) {
@@ -115,7 +115,7 @@ std::string first_rows(Section section, std::size_t rows) {
 }
 
 std::string unseen_lines(const std::vector<Unseen>& all) {
-  if (all.empty()) return "Not seen: nothing, as far as the files tell\n";
+  if (all.empty()) return "Not seen: nothing, according to the files\n";
   std::string out = "Not seen\n";
   for (std::size_t i = 0; i < std::min(all.size(), kMostUnseen); ++i) {
     out += wrapped("  " + text::printable(all[i].what), 4);
@@ -128,7 +128,7 @@ std::string line_of(const std::string& before, const std::string& text, std::siz
   return text.empty() ? "" : wrapped(before + text::printable(text), hang);
 }
 
-// Tells what a finding rests on, in a line or two.
+// Returns the evidence of a finding in a line or two.
 std::string evidence_of(const check::Finding& finding) {
   std::string all;
   for (std::size_t i = 0; i < std::min(finding.evidence.size(), kMostEvidence); ++i) {
@@ -137,7 +137,7 @@ std::string evidence_of(const check::Finding& finding) {
   return all;
 }
 
-// Says why and what to do about the finding that the verdict tells, and the first of the others.
+// Returns evidence and advice for the verdict's finding, and the first of the others.
 std::string finding_lines(const Gathered& g, std::optional<std::size_t> told, bool costly) {
   std::string next;
   std::string others;
@@ -147,7 +147,7 @@ std::string finding_lines(const Gathered& g, std::optional<std::size_t> told, bo
     const check::Finding& f = g.said.findings[i];
     const bool end = report::notes_the_end(f);
     if (i == told) {
-      if (f.cost) next = evidence_of(f);  // `tprof check` tells that of the others
+      if (f.cost) next = evidence_of(f);  // `tprof check` shows the others' evidence
       next += line_of("-> ", report::next_of(f));
       continue;
     }

@@ -16,7 +16,7 @@ CantWrite not_written(const fs::path& given, int error) {
   const bool room_elsewhere =
       error == ENOENT || error == EACCES || error == EPERM || error == EROFS || error == ENOTDIR;
   return {given, std::string("can't be written: ") + std::strerror(error) +
-                     (room_elsewhere ? ": give a name in a folder that you may write to" : "")};
+                     (room_elsewhere ? ": give a name in a writable folder" : "")};
 }
 
 }  // namespace tprof::read

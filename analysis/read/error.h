@@ -20,7 +20,7 @@ class BadInput : public std::runtime_error {
                            std::string(what)) {}
 };
 
-// A file that is something else, or was cut before it said what it is.
+// The file is something else, or was cut before it said what it is.
 class NotATrace : public BadInput {
  public:
   NotATrace(const std::filesystem::path& file, bool cut_short, std::string_view what)
@@ -31,8 +31,8 @@ class NotATrace : public BadInput {
   bool cut_short_;
 };
 
-// Says that an output can't be written. It is no BadInput, of which some is left out: nothing can
-// go on.
+// An output can't be written. Unlike BadInput, which may just skip a file, this always ends the
+// program.
 class CantWrite : public std::runtime_error {
  public:
   CantWrite(const std::filesystem::path& file, std::string_view why)

@@ -12,7 +12,7 @@
 namespace tprof::read {
 namespace {
 
-// How long a slice was: in a merged trace it may be written shorter.
+// Sets the measured length of a slice, which a merged trace may draw shorter.
 void fill_length(const Fields& line, const Fields& args, std::int64_t& ns) {
   std::int64_t cut = 0;
   line.need_time("dur", ns);
@@ -20,13 +20,13 @@ void fill_length(const Fields& line, const Fields& args, std::int64_t& ns) {
   ns += cut;
 }
 
-// The function that a line is of: in a merged trace the name is for people.
+// Returns the function of a line. In a merged trace the name is for people.
 text::Kept function_of(const Fields& line, const Fields& args) {
   return args.has("op") ? args.get<text::Kept>("op") : line.get<text::Kept>("name");
 }
 
-// Returns the event of a call or a graph launch, and nullopt for anything else. `top` holds its
-// category and times.
+// Returns the event of a call or graph launch; nullopt for anything else. `top` holds its category
+// and times.
 std::optional<Event> event_of(const Fields& top, const Fields& args, bool unfinished) {
   const auto bucket = top.get_or<std::string_view>("cat");
   const auto* known = std::ranges::find(kBuckets, bucket, &BucketInfo::name);
@@ -53,8 +53,8 @@ std::optional<Event> event_of(const Fields& top, const Fields& args, bool unfini
   return e;
 }
 
-// Returns the event of a call's line, or of a `tprof_last` line, which has in its arguments what
-// other lines have outside.
+// Returns the event of a call's line, or of a `tprof_last` line, which has all fields in its
+// arguments.
 std::optional<Event> event_of(const Fields& line, bool last) {
   const auto phase = line.get_or<std::string_view>("ph");
   if (!last && phase != "X" && phase != "B") return std::nullopt;
@@ -95,7 +95,7 @@ Range range_of(const Fields& line, const Fields& args, Range::Phase phase) {
   args.may("color", r.color, "payload", r.payload, "elements", r.elements, "bytes", r.bytes,
            "error", r.error);
   if (line.has("id2")) line.get<Fields>("id2").may("local", r.id);
-  // The writer truncates these. A longer one is not ours, and may be any number of megabytes.
+  // The writer truncates these. A longer one is not ours and may have megabytes.
   for (std::string* text :
        {&r.name, r.domain ? &*r.domain : &r.name, &r.category_name, &r.color, &r.error, &r.id}) {
     if (text->size() > kMaxRangeName) text->resize(kMaxRangeName);
@@ -132,7 +132,7 @@ class Walk {
  public:
   Walk(const Trace& trace, const LineReader& reader) : trace_(trace), reader_(reader) {}
 
-  // Tells the kind of a line by its beginning. Most are calls, or begin with their category.
+  // Tells the kind of a line by its beginning. Most lines are calls, or begin with their category.
   void line(const Line& line) {
     const std::string_view text = line.text;
     if (begins(text, "{\"cat\":\"")) {
@@ -152,7 +152,7 @@ class Walk {
   void end() { go_on_to(nullptr); }
 
  private:
-  // Shows it if somebody wants such lines of this process.
+  // Passes the line on if lines of its kind and process are wanted.
   template <typename F>
   void take(const Line& line, const F& wanted, void (Walk::*with)(std::string_view)) {
     if (!wanted) return;
@@ -162,7 +162,7 @@ class Walk {
   Fields json(std::string_view text) { return object_in(parser_, text, true); }
 
   void metadata(const Line& line) {
-    go_on_to(owner_at(trace_, line.offset));  // a process begins with such a line
+    go_on_to(owner_at(trace_, line.offset));  // a header begins another process
     if (!reader_.metadata || current_ == nullptr) return;
     each_lane(current_, [&](const Process& p) { reader_.metadata(p, line); });
   }
@@ -211,7 +211,7 @@ class Walk {
   }
 
   bool wants(const Process& p) const { return !reader_.wanted || reader_.wanted(p); }
-  // Null: nobody wants it.
+  // Null: not wanted.
   const Process* lane_of(const std::optional<std::int64_t>& comm,
                          const std::optional<std::int64_t>& device) const {
     const Process& lane = lane_of_call(*owner_, comm, device);
@@ -227,7 +227,7 @@ class Walk {
     const Process* before = std::exchange(current_, next);
     if (reader_.end && before != nullptr && next != before) each_lane(before, reader_.end);
   }
-  // It is that of the line before; most lines have the same.
+  // Most lines have the same owner as the line before.
   void find_owner(std::uint64_t offset) {
     if (offset >= from_ && offset < until_) return;
     owner_ = owner_at(trace_, offset);
@@ -245,11 +245,11 @@ class Walk {
   OwnLines own_;
   Event event_;
   DeviceTime time_;
-  const Process* current_ = nullptr;  // whose lines are read; the last of its lanes
-  const Process* owner_ = nullptr;    // of the line: the last lane
+  const Process* current_ = nullptr;  // whose lines are being read: its last lane
+  const Process* owner_ = nullptr;    // of the current line: its last lane
   std::uint64_t from_ = 1;            // offsets of its lines
   std::uint64_t until_ = 0;
-  bool wanted_ = false;  // any lane of it
+  bool wanted_ = false;  // any of its lanes
 };
 
 }  // namespace

@@ -42,7 +42,8 @@ std::optional<std::int64_t> rank_of(const std::filesystem::path& file) {
   return rank && *rank < kMostRanks ? rank : std::nullopt;
 }
 
-// PyTorch has variants of each operation, whose names begin alike but for case and underlines.
+// PyTorch has variants of each operation. Their names begin with the same word, apart from case and
+// underscores.
 struct Operation {
   std::string_view begins;
   std::string_view function;
@@ -79,14 +80,14 @@ constexpr Name kTypes[] = {
     {"Float8_e5m2", "float8e5m2"},
 };
 
-// A number, or its digits.
+// Returns a number, which may be written as digits in a string.
 std::optional<std::int64_t> number_in(const Fields& o, std::string_view key) {
   const auto e = o.find(key);
   if (e && e->is_string()) return text::number<std::int64_t>(o.get<std::string_view>(key));
   return o.get_or<std::optional<std::int64_t>>(key);
 }
 
-// Returns a text that can stand in quotes as it is.
+// Returns the text without characters that would need an escape in quotes.
 std::string word(std::string_view text) {
   std::string kept;
   for (const char c : text.substr(0, 64)) {
@@ -121,7 +122,7 @@ class Reader {
     }
     process_.file = file_.string();
     process_.line_pid = process_.header.pid = process_.header.rank.emplace(*rank);
-    process_.header.boot_id = fmt::format("dump of rank {}", *rank);  // it has a clock of its own
+    process_.header.boot_id = fmt::format("dump of rank {}", *rank);  // it has its own clock
     process_.end = End::dumped;
     process_.footer.emplace();
     process_.ledger.emplace();
@@ -136,10 +137,10 @@ class Reader {
  private:
   struct Group {
     std::int64_t comm = 0;
-    std::optional<std::int64_t> id{};           // by which entries and the status know it
-    std::uint64_t made = 0;                     // collectives, as far as entries tell
+    std::optional<std::int64_t> id{};           // its id in entries and in the status
+    std::uint64_t made = 0;                     // collectives, according to entries
     std::uint64_t started = 0;                  // collectives that the device has begun
-    std::optional<std::uint64_t> first_left{};  // the first that has not ended
+    std::optional<std::uint64_t> first_left{};  // the first unended collective
     bool entries = false;
     bool messages = false;
     std::set<std::uint64_t> seen{};                                 // collectives with a line
@@ -210,18 +211,18 @@ class Reader {
     dump_.each("entries", [&](const Fields& e) { read_entry(e); });
   }
 
-  // Calls that are made together have one number of their group.
+  // Calls made together share one number of their group.
   using Batch = std::tuple<std::string_view, bool, std::int64_t>;
   struct EndOfBatch {
-    std::int64_t number = 0;  // as batches come
-    bool ended = false;       // its device has
+    std::int64_t number = 0;  // in order of appearance
+    bool ended = false;       // on the device
   };
   static Batch batch_of(const Fields& e) {
     const bool message = e.get_or<bool>("is_p2p");
     return {e.get<array>("process_group").at(0).get_string().value(), message,
             number(e, message ? "p2p_seq_id" : "collective_seq_id")};
   }
-  // The number of a call's batch; 0: it is made by itself.
+  // Returns the number of a call's batch; 0: none.
   std::int64_t of_batch(const Fields& e) const {
     const auto batch = batches_.find(batch_of(e));
     return batch == batches_.end() ? 0 : batch->second.number;
@@ -239,8 +240,8 @@ class Reader {
     group.entries = true;
     const auto seq = static_cast<std::uint64_t>(number(e, "collective_seq_id"));
     const auto message = e.get_or<bool>("is_p2p");
-    // PyTorch tells of a batch's end in the entry of the batch alone, which a dump of what is
-    // active leaves out then.
+    // PyTorch marks only the batch's own entry as ended, and a dump of active entries then leaves
+    // that out.
     const Batch of = batch_of(e);
     const auto batch = batches_.find(of);
     const bool batched = message && batched_.contains({get<0>(of), get<1>(of)});
@@ -261,7 +262,7 @@ class Reader {
     const bool started = e.get_or<std::string_view>("state") == "started";
     if (started || ended) group.started = std::max(group.started, seq);
     if (!ended) group.first_left = std::min(group.first_left.value_or(seq - 1), seq - 1);
-    // Calls that are made together have one number, and the first stands for all.
+    // Calls made together have one number, and the first stands for all of them.
     if (group.seen.insert(seq - 1).second) add_collective(e, group, seq - 1, created);
   }
 
@@ -296,7 +297,7 @@ class Reader {
              std::nullopt);
   }
 
-  // `side` has the size that counts; empty: none does.
+  // `side`: the field with the relevant size; empty: none.
   void add_line(const Fields& e, const Group& group, std::string_view function, Bucket bucket,
                 std::uint64_t seq, std::int64_t created, const std::string& side,
                 const std::optional<std::int64_t>& peer, std::int64_t group_number = 0) {
@@ -335,8 +336,8 @@ class Reader {
         group_number != 0 ? fmt::format(",\"group\":{}", group_number) : "");
   }
 
-  // Groups that have no entries have a status alone. Both tables are in the order in which the
-  // groups were made, by numbers as texts.
+  // Groups without entries only have a status. Both tables are in the order in which groups were
+  // created, keyed by numbers as text.
   void read_status() {
     std::map<std::int64_t, Fields> by_id;
     if (dump_.has("pg_status")) {
@@ -355,7 +356,7 @@ class Reader {
         if (!group->id) group->id = id;
       }
     }
-    // If groups whose numbers are known have all of these, nothing was called in the others.
+    // If groups with known ids account for all of these, the others made no call.
     const bool all_known =
         dump_.has("pg_status") && std::ranges::all_of(by_id, [&](const auto& id) {
           return std::ranges::any_of(groups_,
@@ -379,12 +380,12 @@ class Reader {
   }
 
   std::filesystem::path file_;
-  simdjson::dom::parser parser_;  // has the values
+  simdjson::dom::parser parser_;  // owns the values
   Fields dump_;
   Process process_;
   std::map<std::string, Group, std::less<>> groups_;  // by name
   std::map<Batch, EndOfBatch> batches_;
-  std::set<std::pair<std::string_view, bool>> batched_;  // groups that make calls together
+  std::set<std::pair<std::string_view, bool>> batched_;  // groups that make batches
   std::string lines_;
 };
 
@@ -410,7 +411,7 @@ Trace load_dump(const std::filesystem::path& file) {
   } catch (const Malformed& e) {
     throw BadInput(file, e.what());
   } catch (const simdjson::simdjson_error& e) {
-    throw BadInput(file, fmt::format("not as a Flight Recorder dump is: {}", e.what()));
+    throw BadInput(file, fmt::format("no valid Flight Recorder dump: {}", e.what()));
   }
 }
 

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Returns "rank-00003" for "rank-00003.json.gz"; nothing for what is not called like a trace.
+// Returns "rank-00003" for "rank-00003.json.gz"; nothing if the name is not that of a trace.
 std::string stem_of(const fs::path& file) {
   std::string name = file.filename().string();
   for (const std::string_view ending : kPackedEndings) {
@@ -36,8 +36,7 @@ std::string stem_of(const fs::path& file) {
   return name.ends_with(kEnding) ? name.substr(0, name.size() - kEnding.size()) : "";
 }
 
-// True for node7.node.json, node7.node.r1.json and the same with .gz. Whatever reads rank files
-// leaves these aside.
+// True for node7.node.json, node7.node.r1.json and the same with .gz. These are no rank files.
 bool is_node_file(const fs::path& file) {
   std::string name = file.filename().string();
   const auto take = [&](std::string_view end) {
@@ -57,12 +56,12 @@ bool is_called_like_a_trace(const fs::path& path) {
 }
 
 bool looks_like_trace(const fs::directory_entry& entry) {
-  std::error_code ignored;  // such as links that lead to each other: a folder's other files count
+  std::error_code ignored;  // such as links in a cycle; other files still count
   return is_called_like_a_trace(entry.path()) && entry.is_regular_file(ignored);
 }
 
-// Says that there are no rank files. Names the subfolders that have some, since the folder of all
-// runs may have been given instead of a run's.
+// Says that there are no rank files, and names subfolders that have some: the user may have given
+// the folder of all runs.
 std::string no_traces(const fs::path& folder) {
   constexpr std::size_t kMostNamed = 8;
   std::vector<std::string> runs;
@@ -76,16 +75,15 @@ std::string no_traces(const fs::path& folder) {
   const std::size_t more = runs.size() - std::min(runs.size(), kMostNamed);
   runs.resize(runs.size() - more);
   return fmt::format(
-      "no rank files here, but in its folders: {}{}: give one of them, or all those of "
-      "one run",
+      "no rank files here, but in its subfolders {}{}: give one of them, or all those of one run",
       fmt::join(runs, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
-// A trace, or why there is none.
+// A trace, or the reason why there is none.
 struct Outcome {
   std::optional<Trace> trace{};
   std::optional<Skipped> skipped{};
-  std::optional<std::string> error{};  // fatal, unless the file can be left out and another be read
+  std::optional<std::string> error{};  // fatal unless the file can be skipped and another one read
 };
 
 Outcome left_out(const std::string& why, std::string_view behind, bool unreadable, bool fatal) {
@@ -128,7 +126,7 @@ Outcome load_one(const TraceFile& file, Wanted wanted) {
   return outcome;
 }
 
-// Loads the first of these files and every `step`-th behind it.
+// Loads files `first`, `first + step`, ...
 std::vector<Outcome> load_some(const std::vector<TraceFile>& files, std::size_t first,
                                std::size_t step, Wanted wanted,
                                const std::function<void(std::size_t)>& progress) {
@@ -141,7 +139,7 @@ std::vector<Outcome> load_some(const std::vector<TraceFile>& files, std::size_t 
   return outcomes;
 }
 
-// Drops windows' files whose rank file was given too, since that trace has their lines already.
+// Drops windows' files whose rank file was given too, since that trace already has their lines.
 void leave_out_windows(std::vector<Outcome>& outcomes) {
   std::set<std::tuple<std::string, std::int64_t, std::int64_t>> whole;
   const auto id = [](const Outcome& o) {
@@ -159,7 +157,7 @@ void leave_out_windows(std::vector<Outcome>& outcomes) {
   }
 }
 
-// Returns nullopt if the file was cut before it says what it is.
+// Returns nullopt if the file was cut before it said what it is.
 std::optional<Trace> node_file(const fs::path& file) {
   constexpr std::size_t kBeginning = 16U << 10;
   Trace trace{{file, Source{}.cut, {}}, {}, false};
@@ -186,7 +184,7 @@ std::optional<Trace> node_file(const fs::path& file) {
 
 }  // namespace
 
-// A pipe without a name (/dev/stdin, a shell's <(…)) has a writer, and leads to no real path.
+// An anonymous pipe (/dev/stdin, a shell's <(…)) has a writer, and no real path.
 std::string why_no_file(const fs::path& path) {
   std::error_code error;
   switch (fs::status(path, error).type()) {
@@ -195,7 +193,7 @@ std::string why_no_file(const fs::path& path) {
     case fs::file_type::socket:
       return "a socket, not a file";
     case fs::file_type::not_found:
-      return fs::is_symlink(fs::symlink_status(path, error)) ? "a link that leads to nothing" : "";
+      return fs::is_symlink(fs::symlink_status(path, error)) ? "a broken link" : "";
     case fs::file_type::none:
     case fs::file_type::unknown:
       return error ? error.message() : "";
@@ -214,14 +212,14 @@ std::vector<TraceFile> files_in(const fs::path& folder) {
       if (looks_like_trace(entry)) files.push_back({entry.path(), false});
     }
   }
-  // Windows' files are read with their rank file. Without it they are traces of their own.
+  // Windows' files are read with their rank file. Without one they are separate traces.
   std::set<std::string> stems;
   for (const TraceFile& file : files) stems.insert(stem_of(file.path));
   stems.erase("");
   std::erase_if(files, [&](const TraceFile& file) {
     return stems.contains(stem_of_rank_file(stem_of(file.path) + ".json"));
   });
-  // A process that could not write its rank file so far is read from its ring file alone.
+  // A process that could not write its rank file yet is read from its ring file alone.
   for (const LeftRing& left : rings_of(folder)) {
     if (!left.alone || !left.is_of(folder)) continue;
     const auto same_name = std::ranges::find_if(files, [&](const TraceFile& file) {
@@ -231,7 +229,7 @@ std::vector<TraceFile> files_in(const fs::path& folder) {
       if (fs::file_size(same_name->path, none) < left.header_bytes) {
         files.erase(same_name);
       } else if (const auto ring = RingFile::open(left.ring); !ring || !ring->is_alone()) {
-        continue;  // the rank file was written meanwhile; else it is another process's
+        continue;  // the rank file was written meanwhile, or is another process's
       }
     }
     files.push_back({left.ring, false});
@@ -249,7 +247,7 @@ std::vector<TraceFile> trace_files(const std::vector<fs::path>& paths) {
     if (!fs::is_directory(path, error) && !(missing && !files_in(path).empty())) {
       if (missing) throw BadInput(path, "no such file or folder");
       if (type == fs::file_type::none) throw BadInput(path, error.message());
-      if (!is_node_file(path)) files.push_back({path, true});  // it comes with its rank files
+      if (!is_node_file(path)) files.push_back({path, true});  // it is read with its rank files
       continue;
     }
     const std::vector<TraceFile> found = files_in(path);
@@ -262,7 +260,7 @@ std::vector<TraceFile> trace_files(const std::vector<fs::path>& paths) {
     }
   }
   if (files.empty() && !paths.empty()) {
-    throw BadInput(paths[0], "lanes of a node: give the rank files beside it, which it belongs to");
+    throw BadInput(paths[0], "lanes of a node: give the rank files beside it");
   }
   return files;
 }

@@ -9,11 +9,12 @@
 namespace tprof::read {
 namespace {
 
-// A cheap filter of keys: false means that the key was not seen before, which is nearly always so.
+// A cheap filter of keys: false means that the key was not seen before, as is nearly always the
+// case.
 class SeenKeys {
  public:
   bool maybe(std::string_view key) {
-    // The hash takes its length and its two ends.
+    // The hash is made from its length and both ends.
     std::uint64_t first = 0;
     std::uint64_t last = 0;
     const std::size_t n = std::min(key.size(), sizeof first);
@@ -60,8 +61,7 @@ void Fields::check(const Bounds& bounds, std::string_view key,
   expected("an integer from " + std::to_string(bounds.least) + " to " + std::to_string(bounds.most),
            key);
 }
-// A quarter of the largest base_time_ns, so that the sum of a base and a few of these can't
-// overflow.
+// At most a quarter of the largest base_time_ns, so that a base plus a few of these can't overflow.
 std::int64_t Fields::time(std::string_view key, const Found& e) {
   constexpr double kLatestMicros = static_cast<double>(kLatestNs) / 4000;
   double micros = 0;
@@ -74,7 +74,7 @@ void Fields::unknown(std::string_view key, std::string_view word) {
   throw Malformed("unknown " + std::string(key) + " '" + std::string(word) + "'");
 }
 
-// Sorts the keys where one may be repeated, since an object may have as many as fit in a line.
+// Sorts the keys if one may be repeated, since an object may have as many as fit in a line.
 void refuse_repeated_keys(const element& e) {
   const auto look_into = [](const element& value) {
     if (value.is_array() || value.is_object()) refuse_repeated_keys(value);

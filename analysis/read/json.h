@@ -1,5 +1,5 @@
-// Typed access to the fields of one line. A field that is not as the contract says throws Malformed
-// with its name; the caller knows file and offset.
+// Typed access to the fields of one line. A field that violates the contract throws Malformed with
+// its name; the caller adds file and offset.
 #pragma once
 
 #include <simdjson.h>
@@ -28,8 +28,8 @@ using simdjson::dom::array;
 using simdjson::dom::element;
 using simdjson::dom::object;
 
-// The bound of a time in nanoseconds, half of int64_t's range so that sums have room. 2^62 ns are
-// 146 years.
+// The bound of a time in nanoseconds: half of int64_t's range, so that sums fit. 2^62 ns are 146
+// years.
 inline constexpr std::int64_t kLatestNs = std::int64_t{1} << 62;
 
 struct Bounds {
@@ -38,7 +38,7 @@ struct Bounds {
 };
 inline constexpr Bounds kNotNegative{.least = 0};
 
-// The name of a type of JSON; empty: T is made of such.
+// The name of a JSON type; empty: T is composed of these.
 template <typename T>
 inline constexpr std::string_view kJsonType = "";
 template <>
@@ -56,8 +56,8 @@ inline constexpr std::string_view kJsonType<array> = "an array";
 template <>
 inline constexpr std::string_view kJsonType<object> = "an object";
 
-// The fields of an object. Each is found at once as long as they are asked for in the order in
-// which the object has them. Missing and null are the same: both mean that there is no value.
+// The fields of an object. Lookups in the object's own order are immediate. Missing and null are
+// the same: there is no value.
 class Fields {
  public:
   Fields() = default;
@@ -68,21 +68,20 @@ class Fields {
   bool is_null(std::string_view key) const { return object_.at_key(key).is_null(); }
   const object& all() const { return object_; }
 
-  // Sets `to` to a field's value, for any number of pairs. Throws Malformed if there is none, and
-  // for a value of another type. A struct is filled by the function fill(const Fields&, T&) beside
-  // it.
+  // Sets `to` to a field's value, for any number of pairs. Throws Malformed if it is missing or of
+  // another type. A struct is filled by a function fill(const Fields&, T&).
   template <typename T, typename... More>
   void need(std::string_view key, T& to, More&&... more) const {
     set(key, find(key), to);
     if constexpr (sizeof...(more) != 0) need(std::forward<More>(more)...);
   }
-  // Leaves `to` as it is where there is no value.
+  // Leaves `to` as it is if there is no value.
   template <typename T, typename... More>
   void may(std::string_view key, T& to, More&&... more) const {
     if (const auto e = find(key)) set(key, e, to);
     if constexpr (sizeof...(more) != 0) may(std::forward<More>(more)...);
   }
-  // The same for integers, which have to be within these bounds.
+  // The same for integers within these bounds.
   template <typename T>
   void need_in(const Bounds& bounds, std::string_view key, T& to) const {
     need(key, to);
@@ -92,12 +91,12 @@ class Fields {
   void may_in(const Bounds& bounds, std::string_view key, T& to) const {
     if (has(key)) need_in(bounds, key, to);
   }
-  // The same for a time, which is in microseconds there and in nanoseconds here.
+  // The same for a time, converted from microseconds to nanoseconds.
   void need_time(std::string_view key, std::int64_t& ns) const { ns = time(key, find(key)); }
   void may_time(std::string_view key, std::int64_t& ns) const {
     if (const auto e = find(key)) ns = time(key, e);
   }
-  // Sets `to` to the place that the field's text has among these names.
+  // Sets `to` to the index of the field's text among these names.
   template <typename E, typename Names, typename Name = std::identity>
   void need_word(std::string_view key, E& to, const Names& names, Name name = {}) const {
     const auto text = get<std::string_view>(key);
@@ -105,7 +104,7 @@ class Fields {
     if (found == std::end(names)) unknown(key, text);
     to = static_cast<E>(found - std::begin(names));
   }
-  // An unknown one, or none, leaves it as it is.
+  // Leaves `to` as it is if the word is missing or unknown.
   template <typename E, typename Names>
   void may_word(std::string_view key, E& to, const Names& names) const {
     const auto* found = std::ranges::find(names, get_or<std::string_view>(key));
@@ -145,7 +144,7 @@ class Fields {
       for (const auto [name, n] : value<object>(key, e)) set(key, n, to[std::string(name)]);
     } else if constexpr (requires { to.emplace(); }) {
       set(key, e, to.emplace());
-    } else if constexpr (std::is_same_v<T, long double>) {  // integers keep all their digits
+    } else if constexpr (std::is_same_v<T, long double>) {  // integers keep all digits
       std::int64_t whole = 0;
       if (e && e->get(whole) == simdjson::SUCCESS) return void(to = static_cast<T>(whole));
       to = e && e->is_uint64() ? static_cast<T>(value<std::uint64_t>(key, e))
@@ -169,22 +168,22 @@ class Fields {
   [[noreturn]] static void unknown(std::string_view key, std::string_view word);
 
   object object_{};
-  mutable object::iterator last_{};  // the field found last
+  mutable object::iterator last_{};  // the last field found
 };
 
-// Returns the object that a line is. Throws Malformed for anything else.
-// `padded`: SIMDJSON_PADDING more bytes may be read.
+// Parses a line as an object; throws Malformed for anything else. `padded`: SIMDJSON_PADDING more
+// bytes are readable.
 object object_in(simdjson::dom::parser& parser, std::string_view line, bool padded = false);
 
-// Throws Malformed if an object, at any depth, has a key twice: JSON readers differ in which one
-// they take.
+// Throws Malformed if an object at any depth has a key twice, since JSON readers differ in which
+// one they take.
 void refuse_repeated_keys(const element& e);
 
-// Removes trailing white space, which JSON allows and simdjson's raw tokens carry.
+// Removes trailing white space, which simdjson's raw tokens include.
 std::string_view trimmed(std::string_view token);
 
-// Returns 1042117 for "1042.117". Reads the digits and not a double, which would lose some. Throws
-// Malformed if the token is not a number.
+// Returns 1042117 for "1042.117". Reads digits, since a double would lose some. Throws Malformed if
+// the token is no number.
 std::int64_t micros_to_ns(std::string_view token);
 
 }  // namespace tprof::read

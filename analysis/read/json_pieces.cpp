@@ -10,11 +10,11 @@
 namespace tprof::read {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // of an element, and of all else
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // of one element, and of everything else
 constexpr std::size_t kMostBrackets = 512;
-constexpr std::string_view kMark = "\xef\xbb\xbf";  // of a byte order
+constexpr std::string_view kMark = "\xef\xbb\xbf";  // a byte order mark
 
-// How many of a string's bytes mean nothing but themselves.
+// Returns how many leading bytes of a string are neither quote nor escape.
 std::size_t plain_bytes(std::string_view text) {
   const auto* end = std::ranges::find_if(
       text, [](char c) { return c == '"' || c == '\\' || static_cast<unsigned char>(c) < ' '; });
@@ -82,7 +82,7 @@ void JsonPieces::take(char c) {
   add({&c, 1});
 }
 
-// NaN and Infinity are what programs write all the same.
+// NaN and Infinity are no JSON, but programs write them.
 void JsonPieces::end_of_word() {
   const bool number = word_.find_first_not_of("0123456789+-.eE") == std::string::npos;
   if (!number && word_ != "true" && word_ != "false" && word_ != "null") {
@@ -97,7 +97,7 @@ void JsonPieces::open(char c) {
     if (c == '[') depth_ = 1;
     if (c == '{' && key_.size() == 3) depth_ = 0;
   } else if (open_.empty() && depth_ != 0) {
-    fail("expected nothing behind its end: were files put together? Give them one by one");
+    fail("expected nothing after its end: were files concatenated? Give them one by one");
   } else if (open_.size() == 1 && depth_ == SIZE_MAX && c == '[' && rest_.ends_with(key_)) {
     depth_ = 2;
   }
@@ -113,7 +113,7 @@ void JsonPieces::open(char c) {
 }
 
 void JsonPieces::close(char c) {
-  if (open_.empty() || open_.back() != (c == ']' ? '[' : '{')) fail("a bracket that closes none");
+  if (open_.empty() || open_.back() != (c == ']' ? '[' : '{')) fail("an unmatched closing bracket");
   add({&c, 1});
   open_.pop_back();
   if (open_.size() == depth_) piece_({text_, begin_, begin_line_});
@@ -130,7 +130,7 @@ void JsonPieces::add(std::string_view bytes) {
 
 void JsonPieces::end() {
   if (!whole()) {
-    fail(byte_ == 0 ? "empty file" : "it has no end: it was cut, or is still being written");
+    fail(byte_ == 0 ? "empty file" : "it has no end: it is truncated, or still being written");
   }
   if (depth_ == SIZE_MAX) fail(fmt::format("expected an array, or an object with {}", key_));
 }

@@ -21,8 +21,8 @@ namespace tprof::read {
 
 namespace {
 
-// No line of ours is longer than this: a ledger of 200,000 rows is shorter. In a compressed file a
-// line may be longer than the file, but not without limit: real files shrink to a tenth.
+// No line of ours is longer: a ledger of 200,000 rows is shorter. In a compressed file a line may
+// be longer than the file, but not without limit: real files shrink to a tenth.
 constexpr std::size_t kMaxLine = std::size_t{64} << 20;
 constexpr std::size_t kMaxLineOfSmallFile = std::size_t{8} << 20;
 constexpr std::size_t kMaxExpansion = 64;
@@ -32,7 +32,7 @@ std::size_t longest_line(std::uint64_t file_size) {
   return std::max(kMaxLineOfSmallFile, static_cast<std::size_t>(file_size) * kMaxExpansion);
 }
 
-// True for a trace of ours that does not have a line for each event, by its beginning.
+// True if it begins like a trace of ours, but not with one event per line.
 bool is_printed_anew(std::string_view text) {
   constexpr std::size_t kHeader = std::size_t{1} << 16;
   if (text.substr(0, kHeader).find("\"tprof_") == std::string_view::npos) return false;
@@ -44,7 +44,8 @@ bool is_printed_anew(std::string_view text) {
   return line.size() < text.size() && !line.ends_with("},");
 }
 
-// An event with its keys in our order, which `jq -S` changes: readers look at how a line begins.
+// Returns an event with its keys in our order, since readers look at the beginning of a line and
+// `jq -S` sorts keys.
 std::string in_our_order(std::string_view piece) {
   if (piece.starts_with("{\"name\":") || piece.starts_with("{\"cat\":")) return std::string(piece);
   auto event = nlohmann::ordered_json::parse(piece);
@@ -69,10 +70,10 @@ struct BlockReader::Window {
       : source(std::move(from)), reader(source, block_bytes) {}
 };
 
-// Such a file has the same events, one after the other, with line breaks anywhere.
+// A file with the same events, but line breaks anywhere.
 struct BlockReader::Printed {
   JsonPieces pieces;
-  std::string lines{"["};  // those that nobody took
+  std::string lines{"["};  // not taken yet
   std::string raw{};
   bool ended = false;
 
@@ -84,15 +85,15 @@ struct BlockReader::Printed {
 
 BlockReader::~BlockReader() = default;
 
-// Takes no more room than the file has bytes, and one more so that the end shows at once.
+// Takes no more memory than the file has bytes, plus one so that the end shows at once.
 BlockReader::BlockReader(const Source& source, std::size_t block_bytes)
     : source_(source), block_bytes_(block_bytes) {
   std::uint64_t size = source.rest.size();
-  if (source.cut != 0) {  // else there may be no such file yet
+  if (source.cut != 0) {  // else the file may not exist yet
     file_ = std::make_unique<Input>(source.file);
     std::error_code not_a_file;
     const std::uint64_t in_file = std::filesystem::file_size(source.file, not_a_file);
-    // A pipe does not tell its size.
+    // A pipe has no size.
     size += std::min(not_a_file ? kMaxLine : in_file, source.cut);
   }
   longest_line_ = longest_line(size);
@@ -165,7 +166,8 @@ void BlockReader::stop_at_window(Block& block) {
     const auto named = begin == 0 || text[begin - 1] == '\n' ? named_window(line) : std::nullopt;
     auto source = named ? window_source(source_, named->file) : std::nullopt;
     if (source) {
-      // The window's lines follow here, so a copy has them in one file: blank out the file's name.
+      // The window's lines follow here, so its file's name is blanked out: a copy has all in one
+      // file.
       const auto at = static_cast<std::size_t>(named->said.data() - text.data());
       text.replace(at, named->said.size(), named->said.size(), ' ');
       later_.text.assign(text, end);
@@ -190,7 +192,7 @@ bool BlockReader::next_of_file(Block& block) {
                          " MiB: not a tprof trace, or damaged");
     }
     text.reserve(target + simdjson::SIMDJSON_PADDING);
-    text.resize(target);  // of a reused block next to nothing is zeroed
+    text.resize(target);  // a reused block is hardly zeroed
     if (!carry_.empty()) carry_.copy(text.data(), old);
     carry_.clear();
     const std::size_t got = read(text.data() + old, target - old);
@@ -212,12 +214,12 @@ bool BlockReader::next_of_file(Block& block) {
   }
 }
 
-// An array ends once. Anything after its end is another file's, or nobody's.
+// An array ends once. Anything after its end is an error.
 void BlockReader::look_for_the_end(std::string_view block) {
   constexpr std::string_view kSpace = " \t\r\n";
   std::size_t behind = 0;
   if (!ended_) {
-    // Far fewer lines have a bracket than there are line breaks.
+    // Brackets are far rarer than line breaks.
     std::size_t bracket = block.find(']');
     while (bracket != block.npos && bracket != 0 && block[bracket - 1] != '\n') {
       bracket = block.find(']', bracket + 1);
@@ -229,13 +231,13 @@ void BlockReader::look_for_the_end(std::string_view block) {
   const std::size_t more = block.find_first_not_of(kSpace, behind);
   if (more == std::string_view::npos) return;
   throw BadInput(source_.file, offset_ + more,
-                 "expected nothing behind ']': were files put together? Give them one by one");
+                 "expected nothing after ']': were files concatenated? Give them one by one");
 }
 
 namespace {
 
-// How a file begins that a program makes, which also undoes it. No program: it
-// holds other files.
+// How a compressed file begins, and the program that unpacks it. No program: an archive of several
+// files.
 struct Packing {
   std::string_view begin;
   std::string_view what;
@@ -252,7 +254,7 @@ constexpr Packing kPackings[] = {
 
 constexpr int kNotThere = 127;
 
-// A pipe that can be read only once is never looked into.
+// Never peeks into a pipe, which can be read only once.
 std::string first_bytes(int fd) {
   char first[8] = {};
   const ssize_t got = pread(fd, first, sizeof first, 0);
@@ -272,12 +274,12 @@ Input::Input(const std::filesystem::path& file) : path_(file) {
     if (!file_) close(fd);
   } else if (packing->program == nullptr) {
     close(fd);
-    throw BadInput(file, std::string(packing->what) + ": take the trace out of it first");
+    throw BadInput(file, std::string(packing->what) + ": extract the trace first");
   } else {
     unpack(fd, packing->program);
   }
   if (!file_) throw BadInput(file, std::strerror(ENOMEM));
-  // There may be 100,000 short files, each with three times as much room.
+  // There may be 100,000 short files, and each buffer takes three times its size.
   std::error_code not_a_file;
   const bool is_short = std::filesystem::file_size(file, not_a_file) < 1U << 17 && !not_a_file;
   gzbuffer(file_.get(), is_short ? 1U << 14 : 1U << 17);

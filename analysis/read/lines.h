@@ -19,21 +19,21 @@
 
 namespace tprof::read {
 
-// The bytes of a file as they were before it was compressed: by gzip here, by others in the program
-// that did it, as far as that is installed.
+// The decompressed bytes of a file. gzip is built in; other formats are unpacked by their own
+// program, if it is installed.
 
-// How the name of a compressed file may end, behind ".json".
+// Suffixes of compressed files, after ".json".
 inline constexpr std::string_view kPackedEndings[] = {".gz", ".zst", ".xz", ".bz2", ".lz4"};
 
 class Input {
  public:
-  // Throws BadInput, also for a file that is packed in a way which nothing here undoes.
+  // Throws BadInput, also for a file that can't be unpacked here.
   explicit Input(const std::filesystem::path& file);
 
   // Returns 0 at the end. Throws BadInput.
   std::size_t read(char* to, std::size_t size);
   bool packed() const { return program_ != nullptr || gzdirect(file_.get()) == 0; }
-  // True if it is compressed and ended before its compressed data did.
+  // True if the compressed data is truncated.
   bool cut_short() const { return cut_short_; }
 
  private:
@@ -44,12 +44,12 @@ class Input {
 
   std::filesystem::path path_;
   children::Child child_;
-  std::unique_ptr<gzFile_s, Close> file_;  // closed before the child is waited for
-  const char* program_ = nullptr;          // that the child is; null: none
+  std::unique_ptr<gzFile_s, Close> file_;  // closed before waiting for the child
+  const char* program_ = nullptr;          // the unpacking program; null: none
   bool cut_short_ = false;
 };
 
-// Lines that a process has not written yet, which follow the first `cut` bytes of a file.
+// Lines that a process has not written yet. They follow the first `cut` bytes of a file.
 struct Rest {
   std::uint64_t cut = 0;
   std::string rest{};
@@ -58,22 +58,20 @@ struct Rest {
 // The source of a trace's lines.
 struct Source {
   std::filesystem::path file;
-  // Number of the file's bytes that count. Those beyond it were being written when the process
-  // died.
+  // How many bytes of the file count. The process died while it wrote the rest.
   std::uint64_t cut = std::numeric_limits<std::uint64_t>::max();
-  std::string rest{};  // lines that follow the cut
-  // If set, the base_time_ns of the process whose windows may have files beside this one. The
-  // events of these files are then read after the windows' lines.
+  std::string rest{};  // lines after the cut
+  // The base_time_ns of a process whose windows may have files beside this one. Their events are
+  // then read after the windows' lines.
   std::optional<std::int64_t> windows_of{};
-  std::map<std::string, Rest> unfinished{};  // of these files that are not complete, by name
+  std::map<std::string, Rest> unfinished{};  // of incomplete windows' files, by name
 };
 
-// Whole lines, each with its newline, and where they begin. `text` has the spare capacity that
-// simdjson reads beyond the end of a line.
+// Whole lines, each with its newline. `text` has the spare capacity that simdjson needs.
 struct Block {
   std::string text;
   std::uint64_t offset = 0;
-  std::filesystem::path file{};  // the file that has them
+  std::filesystem::path file{};  // the lines' file
 };
 
 class BlockReader : NotCopied {
@@ -82,13 +80,13 @@ class BlockReader : NotCopied {
   ~BlockReader();
 
   // Returns false at the end. Throws BadInput for a line too long for the file's size, for data
-  // after `]`, and for what can't be read.
+  // after `]`, and for read errors.
   bool next(Block& block);
 
-  // Bytes after the last newline: `]`, or a line that was cut. Complete once next() has returned
+  // The bytes after the last newline: `]`, or a truncated line. Complete once next() has returned
   // false.
   const std::string& remainder() const { return carry_; }
-  // True if the file is compressed, and ends before its compressed data do.
+  // True if the compressed data is truncated.
   bool cut_short() const { return file_ != nullptr && file_->cut_short(); }
 
   static constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
@@ -103,16 +101,16 @@ class BlockReader : NotCopied {
   const Source& source_;
   std::unique_ptr<Input> file_;
   struct Printed;
-  std::unique_ptr<Printed> printed_;  // if another program printed it, in lines of its own
+  std::unique_ptr<Printed> printed_;  // if another program reformatted the file
   std::size_t block_bytes_;
   std::size_t longest_line_ = 0;
   std::uint64_t file_read_ = 0;
   std::size_t rest_read_ = 0;
   std::uint64_t offset_ = 0;  // offset of carry_
-  bool array_ = false;        // it begins with `[`; callers judge anything else
+  bool array_ = false;        // it begins with `[`
   bool ended_ = false;        // `]` was read
   std::string carry_;
-  // The rest of a block after a window's line. The events of that window come first.
+  // The rest of a block after a window's line, to be read after the window's events.
   Block later_;
   struct Window;
   std::unique_ptr<Window> window_;

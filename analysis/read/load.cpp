@@ -39,7 +39,7 @@ Beginning beginning_in(const Block& first_lines) {
 }
 
 constexpr std::size_t kEdge = std::size_t{1} << 16;
-constexpr std::size_t kLargestTail = std::size_t{16} << 20;  // beyond it all is read in blocks
+constexpr std::size_t kLargestTail = std::size_t{16} << 20;  // else all is read in blocks
 
 NotATrace not_an_array(const std::filesystem::path& file, std::string_view begin) {
   if (begin.substr(0, kEdge).find("\"traceEvents\"") != std::string_view::npos) {
@@ -67,7 +67,7 @@ Trace scan(Source source, Merged merged = Merged::read) {
   BlockReader reader(trace.source);
   Block block;
   bool first = true;
-  bool ended = false;  // with `]`
+  bool ended = false;  // by `]`
   while (reader.next(block)) {
     ended = block.text.ends_with("\n]\n");
     if (first && !opens_array(block.text)) throw not_an_array(file, block.text);
@@ -87,7 +87,7 @@ Trace scan(Source source, Merged merged = Merged::read) {
     if (ended || rest == "]") {
       throw NotATrace(file, false, "expected a tprof_header line: not a tprof trace");
     }
-    throw NotATrace(file, true, "cut before its tprof_header line");
+    throw NotATrace(file, true, "truncated before its tprof_header line");
   }
   trace.merged = parser.merged();
   trace.metadata_read = true;
@@ -106,7 +106,7 @@ Block block_of(std::string_view text, std::uint64_t offset) {
   return block;
 }
 
-// A file that may grow, or be cut, while it is read.
+// A file that may grow or shrink while it is read.
 class File {
  public:
   explicit File(std::filesystem::path path) : path_(std::move(path)) {
@@ -135,8 +135,7 @@ class File {
 
   Block beginning() { return part(0, std::min<std::uint64_t>(size(), kEdge)); }
 
-  // True if the file ends in a line `]`. One that was not closed ends with a comma, or within a
-  // line.
+  // True if the file ends with a line `]`. An unclosed file ends with a comma, or within a line.
   bool ended() {
     const std::uint64_t end = size();
     const std::size_t last = std::min<std::uint64_t>(end, 3);
@@ -149,7 +148,7 @@ class File {
   std::ifstream in_;
 };
 
-// Returns the last ledger line and what follows it, or nullopt if the file does not end like a
+// Returns the last ledger line and everything after it; nullopt if the file does not end like a
 // closed one.
 std::optional<Block> closing_lines(File& file, std::uint64_t file_size) {
   for (std::size_t size = kEdge; size < file_size && size <= kLargestTail; size *= 4) {
@@ -172,15 +171,15 @@ bool knows_its_communicators(const Process& p) {
                              [&](const Collectives& c) { return p.comms.contains(c.comm); });
 }
 
-// A process that was not told its rank takes that of its largest communicator.
+// True unless the rank has to be taken from the largest communicator.
 bool knows_its_rank(const Process& p) {
   return p.header.rank || p.ledger->collectives.empty();
 }
 
-// Makes a trace from the lines that begin a file and those that end it. A ledger is cumulative,
-// and the communicators are repeated after it. So all that can be missing is how earlier epochs
-// ended, and lines that a library did not repeat. Either is noticed. Then, and if a line is wrong,
-// this returns nullopt, and the whole file has to be read.
+// Makes a trace from the lines at both ends of a file. The ledger is cumulative, and the
+// communicators are repeated after it. So only the ends of earlier epochs and lines that were not
+// repeated can be missing, and both are noticed. Then, or if a line is wrong, returns nullopt: the
+// whole file has to be read.
 std::optional<Trace> of_ends(Source& source, const Block& head, const Block& tail) {
   MetadataParser parser(source.file);
   const auto parse = [&](const Line& line) { parser.line(line); };
@@ -210,7 +209,7 @@ std::optional<Trace> closed(File& file, const Block& head) {
   return tail ? of_ends(source, head, *tail) : std::nullopt;
 }
 
-// Loads a file that continues in another one, `from`, after its cut.
+// Loads a file that continues in another one, `from`, after the cut.
 Trace with_rest(Source source, const Block& head, const std::filesystem::path& from) {
   const std::uint64_t cut = source.cut;
   const std::string_view first = std::string_view(head.text).substr(0, cut);
@@ -221,13 +220,13 @@ Trace with_rest(Source source, const Block& head, const std::filesystem::path& f
   try {
     return scan(std::move(source));
   } catch (const BadInput& e) {
-    scan({file, cut, {}});  // throws if it is the rank file that is damaged
-    throw BadInput(from, std::string("damaged: of its lines, behind byte ") + std::to_string(cut) +
+    scan({file, cut, {}});  // throws if the rank file itself is damaged
+    throw BadInput(from, std::string("damaged: in its lines, after byte ") + std::to_string(cut) +
                              " of the rank file: " + e.what());
   }
 }
 
-// Returns where the last whole line within the first `size` bytes ends.
+// Returns the end of the last whole line within the first `size` bytes.
 std::uint64_t whole_lines(File& file, std::uint64_t size) {
   for (std::uint64_t end = size; end != 0;) {
     const std::size_t part = std::min<std::uint64_t>(end, kEdge);
@@ -238,9 +237,9 @@ std::uint64_t whole_lines(File& file, std::uint64_t size) {
   return 0;
 }
 
-// Returns the newest snapshot that is whole, or nullopt if there is none of that process.
+// Returns the newest complete snapshot of this process, or nullopt.
 std::optional<Rest> read_snapshot(const std::filesystem::path& rank_file, const Header& header) {
-  // The process may replace the older text while we read it: then the newer one is whole.
+  // The process may replace the older text while it is read: then the newer one is complete.
   constexpr int kAttempts = 3;
   for (int i = 0; i < kAttempts; ++i) {
     std::ifstream in(snapshot_path(rank_file), std::ios::binary);
@@ -266,8 +265,8 @@ std::optional<Rest> read_snapshot(const std::filesystem::path& rank_file, const 
   return std::nullopt;
 }
 
-// Loads a file that was not closed from what its process left beside it: its ring file or, where
-// that is out of sight, its last snapshot. nullopt if there is neither.
+// Completes an unclosed file from the ring file of its process or, if that is out of reach, from
+// its last snapshot. Returns nullopt if there is neither.
 std::optional<Trace> unclosed(File& file, const Block& head, const Header& header, Wanted wanted) {
   const auto ring = ring_of(file.path(), header);
   auto snapshot = ring ? std::nullopt : read_snapshot(file.path(), header);
@@ -275,14 +274,14 @@ std::optional<Trace> unclosed(File& file, const Block& head, const Header& heade
   auto [rest, running] =
       ring ? replay(*ring, file.path(), wanted)
            : Replay{{file.path(), snapshot->cut, std::move(snapshot->rest)}, true};
-  if (file.ended()) return std::nullopt;  // it may have closed meanwhile
+  if (file.ended()) return std::nullopt;  // it has closed meanwhile
   const std::uint64_t size = file.size();
   if (ring && size < rest.cut) {
     throw BadInput(file.path(), size,
                    "the file ends here; its ring file says that " + std::to_string(rest.cut) +
-                       " bytes were written: it is a copy, or was cut");
+                       " bytes were written: it is a copy, or truncated");
   }
-  // A file server may have the snapshot before it has the end of the rank file.
+  // A file server may show the snapshot before the end of the rank file.
   if (!ring) rest.cut = whole_lines(file, std::min(rest.cut, size));
   Trace whole = with_rest(std::move(rest), head, ring ? ring->path() : snapshot_path(file.path()));
   Process& p = whole.processes[0];
@@ -292,7 +291,7 @@ std::optional<Trace> unclosed(File& file, const Block& head, const Header& heade
   return whole;
 }
 
-// Loads a ring file as the rank file that its process could not write yet.
+// Loads a ring file in place of a rank file that its process could not write yet.
 Trace of_ring_alone(const RingFile& ring, Wanted wanted) {
   auto [source, running] = replay(ring, ring.rank_file(), wanted);
   source.file = ring.path();
@@ -307,7 +306,7 @@ Trace load_file(const std::filesystem::path& path, Merged merged, Wanted wanted)
   if (path.extension() == ".ring") {
     const auto ring = RingFile::open(path);
     if (ring && ring->is_alone()) return of_ring_alone(*ring, wanted);
-    if (ring) return load_file(ring->rank_file(), merged, wanted);  // it is made by now
+    if (ring) return load_file(ring->rank_file(), merged, wanted);  // it exists by now
   }
   const auto all = [&] { return scan({path, Source{}.cut, {}}, merged); };
   std::error_code error;
@@ -329,16 +328,16 @@ Trace load_file(const std::filesystem::path& path, Merged merged, Wanted wanted)
     if (open) return std::move(*open);
   }
   if (head.text.size() != file.size()) return all();
-  Trace trace = scan({path, 0, head.text}, merged);  // it is here already
+  Trace trace = scan({path, 0, head.text}, merged);  // the text is already here
   trace.source.cut = Source{}.cut;
-  std::string().swap(trace.source.rest);  // an assignment would keep its room
+  std::string().swap(trace.source.rest);  // an assignment would keep the capacity
   return trace;
 }
 
 }  // namespace
 
 Beginning beginning_of(const std::filesystem::path& file) {
-  constexpr std::size_t kHeader = 8U << 10;  // enough for any ordinary header
+  constexpr std::size_t kHeader = 8U << 10;  // enough for any usual header
   Beginning found;
   for (const std::size_t size : {kHeader, 8 * kHeader}) {
     try {
@@ -366,7 +365,7 @@ Trace load(const std::filesystem::path& file, Merged merged, Wanted wanted) {
   if (!trace.merged && has_window_files(trace.processes.front().header)) {
     Process& p = trace.processes.front();
     trace.source.windows_of = p.header.base_time_ns;
-    trace.metadata_read = false;  // these files have some
+    trace.metadata_read = false;  // windows' files have some too
     if (p.footer && p.footer->window_files != 0) count_missing_windows(trace.source, p);
   }
   std::vector<Process> lanes;

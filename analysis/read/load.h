@@ -1,5 +1,5 @@
-// Reads the metadata of one trace file: a merged trace, or a rank file, with its ring file if it
-// was not closed.
+// Reads the metadata of one trace file: a merged trace, or a rank file with its ring file if it was
+// not closed.
 #pragma once
 
 #include <filesystem>
@@ -13,26 +13,26 @@ namespace tprof::read {
 
 struct Trace {
   Source source;                   // for reading its lines
-  std::vector<Process> processes;  // in the order of the file, one for each rank
+  std::vector<Process> processes;  // in file order, one for each rank
   bool merged = false;
-  bool metadata_read = false;  // all lines of metadata were, and not only the first and the last
-  std::size_t loaded_by = 0;   // the process of a team that has its file
+  bool metadata_read = false;  // all metadata lines were read, not only those at both ends
+  std::size_t loaded_by = 0;   // the process of a team that loaded it
 };
 
-// Returns the ring file of a process that has not closed, as its header says.
+// Returns the ring file that the header of an unclosed process names.
 std::filesystem::path ring_path(const std::filesystem::path& rank_file, const Header& header);
 
-// How to treat a merged trace. It is as large as all rank files together, and its first lines say
-// that it is one.
+// Whether to read a merged trace, which is as large as all rank files together. Its first lines
+// tell.
 enum class Merged { read, leave };
 
-// The parts to read of a running process: everything, or only the counts and the open calls. The
-// latter skips the lines that it has not written yet, so that looking again and again costs little.
-// `dumps`: everything, and dumps of PyTorch's Flight Recorder too. Others refuse these.
+// The part to read of a running process: everything, or only the counts and open calls. The latter
+// skips lines that it has not written yet, so that polling is cheap. `dumps`: everything, and
+// accept dumps of PyTorch's Flight Recorder too.
 enum class Wanted { lines, counts, dumps };
 
-// Throws BadInput. If it can, reads only the beginning and the end of a rank file, or what its
-// process left beside it in place of an end. With Merged::leave a merged trace has no processes.
+// Throws BadInput. If possible, reads only the beginning and the end of a rank file, or what its
+// process left in place of an end. With Merged::leave a merged trace has no processes.
 Trace load(const std::filesystem::path& file, Merged merged = Merged::read,
            Wanted wanted = Wanted::lines);
 
@@ -42,10 +42,10 @@ struct Beginning {
   std::optional<Header> header;  // set for a rank file
 };
 
-// Returns neither for anything else, and if the first lines can't be read. Never throws.
+// Returns an empty one for anything else, and for unreadable files. Never throws.
 Beginning beginning_of(const std::filesystem::path& file);
 
-// Returns the snapshot that a process keeps beside its rank file if its ring file is elsewhere.
+// Returns the path of the snapshot beside a rank file whose ring file is elsewhere.
 std::filesystem::path snapshot_path(const std::filesystem::path& rank_file);
 
 }  // namespace tprof::read

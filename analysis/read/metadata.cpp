@@ -12,12 +12,12 @@
 namespace tprof::read {
 namespace {
 
-// More ranks than any machine has, and few enough for a list of all that are missing.
+// More ranks than any job has, and few enough to list all missing ones.
 constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
 constexpr Bounds kOfTime{0, kLatestNs};
 
-// Reads a signature as it is written, in sixteen hexadecimal digits. Anything else is hashed, so
-// that it can be told apart as well.
+// Reads a signature of sixteen hexadecimal digits. Anything else is hashed, so that different ones
+// stay different.
 Signature signature(std::string_view text) {
   Signature v = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v, 16);
@@ -224,7 +224,7 @@ static void fill(const Fields& args, Footer& f) {
   args.may_in(kOfTime, "base_time_ns", f.base_time_ns);
   const auto coverage = args.get<Fields>("coverage");
   coverage.need("functions", f.functions);
-  f.functions.shrink_to_fit();  // as many as ranks have these
+  f.functions.shrink_to_fit();  // every rank has these
   if (coverage.has("missed")) {
     f.missed.emplace();
     coverage.each("missed", [&](const Fields& o) {
@@ -254,7 +254,7 @@ void MetadataParser::dispatch(const Line& line) {
   const Fields top = object_in(parser_, line.text, true);
   refuse_repeated_keys(top.all());
   const auto name = top.get<std::string>("name");
-  if (!name.starts_with("tprof_")) return;  // an event whose name is written with escapes
+  if (!name.starts_with("tprof_")) return;  // an event whose name has escapes
   const std::optional<LineKind> kind = line_kind(name);
   if (kind == LineKind::merged) {
     check_schema(top.get<Fields>("args"));
@@ -265,7 +265,7 @@ void MetadataParser::dispatch(const Line& line) {
   if (kind == LineKind::header) {
     if (!merged_ && !processes_.empty()) {
       throw Malformed(
-          "a second tprof_header in a file that is no merged trace: were files put together? Give "
+          "a second tprof_header in a file that is no merged trace: were files concatenated? Give "
           "them one by one");
     }
     Process& p = processes_.emplace_back();
@@ -277,7 +277,7 @@ void MetadataParser::dispatch(const Line& line) {
   if (processes_.empty()) throw Malformed("expected tprof_header before " + name);
   Process& p = processes_.back();
   const auto pid = top.get<std::int64_t>("pid");
-  if (p.footer) throw Malformed("expected no " + name + " behind the process's tprof_footer");
+  if (p.footer) throw Malformed("expected no " + name + " after the process's tprof_footer");
   if (kind == LineKind::comm) {
     auto c = top.get<Comm>("args");
     p.comms[c.comm] = std::move(c);
@@ -292,21 +292,21 @@ void MetadataParser::dispatch(const Line& line) {
     p.ledger = std::move(l);
   } else if (kind == LineKind::footer) {
     top.need("args", p.footer);
-    if (p.windows_missing != 0) p.footer->dropped[std::string(kNotHere)] += 0;  // number unknown
+    if (p.windows_missing != 0) p.footer->dropped[std::string(kNotHere)] += 0;  // unknown number
     if (!merged_ && p.footer->base_time_ns.value_or(p.header.base_time_ns) != p.header.base_time_ns)
       throw Malformed(
           "expected the footer of the process whose header begins this file, found another "
-          "process's: were files put together? Give them one by one");
+          "process's: were files concatenated? Give them one by one");
   } else if (kind == LineKind::clock) {
     p.header.clock.push_back(anchor(top.get<Fields>("args").get<array>("clock")));
   } else if (kind == LineKind::window && merged_) {
     if (!top.get<Fields>("args").has("file")) return;
-    ++p.windows_missing;  // its lines were not merged
+    ++p.windows_missing;  // the window's lines were not merged
   } else if (kind == LineKind::identity) {
     identity(top.get<Fields>("args"), p.header);
     p.header.identified = true;
   } else {
-    return;  // groups, graphs and sites belong to the events
+    return;  // groups, graphs and sites matter to events only
   }
   if (merged_ && pid != p.line_pid) {
     throw Malformed("belongs to pid " + std::to_string(pid) + " but follows the header of pid " +

@@ -16,7 +16,7 @@
 
 namespace tprof::read {
 
-// Comparing texts with literals: they are short, and each line is compared with several.
+// Compares texts with short literals; done several times for each line.
 inline std::uint64_t word_at(const char* at) {
   std::uint64_t eight = 0;
   std::memcpy(&eight, at, 8);
@@ -37,50 +37,49 @@ bool begins(std::string_view text, const char (&literal)[N]) {
   return text.size() >= N - 1 && equal<N - 1>(text.data(), literal);
 }
 
-// Tells lines by how they begin: the writer puts first what does.
+// Recognises a line by its beginning, as the writer orders the fields.
 template <std::size_t N>
 struct Start {
   char text[N];
   bool operator()(std::string_view line) const { return begins(line, text); }
 };
 
-// An NVTX range or a scope, and a counter of the program. It chooses their names, which may be any
-// text, and the keys of a counter's values.
+// NVTX ranges, scopes and counters. The program chooses their names, which may be any text, and the
+// keys of a counter's values.
 inline constexpr Start is_range{"{\"cat\":\"NVTX\","};
 inline constexpr Start is_counter{"{\"cat\":\"COUNTER\","};
 inline constexpr Start is_device_time{"{\"cat\":\"DEVICE\","};  // of a call
-inline constexpr Start is_busy{"{\"cat\":\"BUSY\","};  // an interval in which a device computed
-inline constexpr Start is_life{
-    "{\"cat\":\"COMM\","};  // a call of a communicator's life: it moves no data
+inline constexpr Start is_busy{"{\"cat\":\"BUSY\","};           // a device computed
+inline constexpr Start is_life{"{\"cat\":\"COMM\","};  // a call that creates or ends a communicator
 inline constexpr Start is_other{"{\"cat\":\"OTHER,"};  // another tool's line in a merged trace
 
-// A name that begins with an escape may be any name.
+// A name that begins with an escape may also be one.
 inline bool is_metadata(std::string_view line) {
   return begins(line, "{\"name\":\"tprof_") || line.starts_with("{\"name\":\"\\");
 }
-// Both say nothing about what kind of line it is by their name.
+// The names of these lines are arbitrary.
 inline bool is_named_by_program(std::string_view line) {
   return is_range(line) || is_counter(line);
 }
-// True for what merge adds for viewers: arrows, lanes of steps and exposed time, rates. Nobody else
-// reads them, and another merge writes its own.
+// True for lines that merge adds for viewers: arrows, lanes of steps and exposed time, rates. No
+// command reads them, and another merge writes new ones.
 inline bool is_of_merge(std::string_view line) {
   return begins(line, "{\"cat\":\"FLOW\",") || begins(line, "{\"cat\":\"LANE\",");
 }
 
-// Read who wrote a file where and when. They throw Malformed.
+// fill_origin reads who wrote a file, where and when. Both throw Malformed.
 void fill_origin(const Fields& args, Header& header);
 void fill(const Fields& row, RowKey& key);
 
-// Takes the metadata lines of one file in their order. A merged trace holds many processes: each
-// begins with its header.
+// Takes the metadata lines of one file in order. In a merged trace each process begins with its
+// header.
 class MetadataParser {
  public:
-  // `merged`: its first line has said that it is a merged trace.
+  // `merged`: the first line said that this is a merged trace.
   explicit MetadataParser(std::filesystem::path file, bool merged = false)
       : file_(std::move(file)), merged_(merged) {}
 
-  // Leaves other lines aside. Throws BadInput with the line's offset, also for one that is none.
+  // Ignores other lines. Throws BadInput with the line's offset, also if the line is no JSON.
   void line(const Line& line);
 
   std::vector<Process>& processes() { return processes_; }

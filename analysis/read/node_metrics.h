@@ -1,5 +1,5 @@
-// Metrics of a node (TPROF_METRICS under `tprof run`): the values of a reading, and the lanes drawn
-// from them. tprof-node writes them, and readers recognise them by this table.
+// Metrics of a node (TPROF_METRICS under `tprof run`): the values of a reading and their lanes.
+// tprof-node writes them, and readers recognise them by this table.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct GpuMetrics {
   std::uint64_t busy = kNotRead, memory_busy = kNotRead;  // hundredths of NVML's last period
   std::uint64_t memory_used = kNotRead;                   // bytes
   std::uint64_t milliwatts = kNotRead;
-  std::uint64_t pcie_received = kNotRead, pcie_sent = kNotRead;  // bytes, since some time ago
+  std::uint64_t pcie_received = kNotRead, pcie_sent = kNotRead;  // bytes, from an arbitrary start
   std::uint64_t nvlink_received = kNotRead, nvlink_sent = kNotRead;
 };
 inline constexpr std::uint32_t kMostGpus = 16;
@@ -54,7 +54,7 @@ inline constexpr MetricLane<HostMetrics> kHostLanes[] = {
       {}}},
 };
 
-// The GPU's number, NVML's (and nvidia-smi's), stands before these names: "GPU 3 ".
+// These names follow the GPU's number in NVML and nvidia-smi: "GPU 3 ".
 inline constexpr std::string_view kGpuPrefix = "GPU ";
 inline constexpr std::size_t kLongestGpuPrefix = std::string_view("GPU 15 ").size();
 inline constexpr MetricLane<GpuMetrics> kGpuLanes[] = {
@@ -91,7 +91,7 @@ constexpr bool is_word_of_lanes(std::string_view word) {
   return false;
 }
 
-// True if a counter's name, or the key of a value, is one of these: then it is nobody's secret.
+// True if a counter's name, or a value's key, is one of these: then it need not be anonymized.
 constexpr bool is_metric_word(std::string_view word) {
   std::string_view of_gpu = word;
   if (word.starts_with(kGpuPrefix)) {

@@ -14,11 +14,10 @@
 namespace tprof::read {
 namespace {
 
-static_assert(std::endian::native == std::endian::little);  // of what take_digits() does
+static_assert(std::endian::native == std::endian::little);  // for take_digits()
 
-// Takes a line apart from its beginning. After the first piece that is not as expected nothing is
-// taken any more, and ok() is false. It has the functions of Fields (json.h), for fields that are
-// asked for in the order of the line.
+// Parses a line from its beginning. After the first unexpected piece nothing more is taken, and
+// ok() is false. It has the functions of Fields (json.h) for fields in the order of the line.
 class Pieces {
  public:
   explicit Pieces(std::string_view line) : at_(line.data()), end_(line.data() + line.size()) {}
@@ -26,7 +25,7 @@ class Pieces {
   bool ok() const { return ok_; }
   std::string_view left() const { return {at_, static_cast<std::size_t>(end_ - at_)}; }
 
-  // A literal, whose length the compiler knows: comparing it is a few instructions.
+  // Takes a literal. Its length is known to the compiler, so this is a few instructions.
   template <std::size_t N>
   bool next_is(const char (&text)[N]) {
     const bool is = begins(left(), text);
@@ -37,9 +36,9 @@ class Pieces {
   void take(const char (&text)[N]) {
     if (!next_is(text)) ok_ = false;
   }
-  // From here on there are arguments, the first of them without a comma.
+  // Arguments begin here, the first one without a comma.
   void take_arguments() { between_ = false; }
-  // Returns true if the line ends behind its arguments, as it should.
+  // Returns true if the line ends after its arguments.
   bool ends() {
     take("}}");
     return ok_ && at_ == end_;
@@ -70,7 +69,7 @@ class Pieces {
     to = static_cast<E>(found - std::begin(names));
   }
 
-  // Up to the next quote, which it takes too: printable ASCII without a backslash.
+  // Takes printable ASCII without a backslash up to and including the next quote.
   std::string_view name() {
     const char* begin = at_;
     while (at_ != end_ && *at_ >= ' ' && *at_ <= '~' && *at_ != '"' && *at_ != '\\') ++at_;
@@ -79,7 +78,7 @@ class Pieces {
     return taken;
   }
 
-  // It has so few digits that no sum of numbers overflows.
+  // Few enough digits that no sum overflows.
   std::int64_t number(std::size_t most_digits = 18) {
     const char* begin = at_;
     if (end_ - at_ >= 2 && is_digit(at_[0]) && !is_digit(at_[1])) return *at_++ - '0';
@@ -92,7 +91,7 @@ class Pieces {
     return static_cast<std::int64_t>(n);
   }
 
-  // Microseconds with three decimals; below 2^51 ns a double would have all digits as well.
+  // Takes microseconds with three decimals, below 2^51 ns so that a double would be exact too.
   std::int64_t time_ns() {
     auto n = static_cast<std::uint64_t>(number(12));
     take(".");
@@ -130,16 +129,16 @@ class Pieces {
   }
   static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-  // Appends to `n` the digits that come next, eight at most, and returns how many these are.
+  // Appends up to eight digits to `n`, and returns how many.
   std::size_t take_digits(std::uint64_t& n) {
     constexpr std::uint64_t kTens[] = {1,      10,      100,      1000,     10000,
                                        100000, 1000000, 10000000, 100000000};
     std::uint64_t eight = end_ - at_ >= 8 ? word_at(at_) : last_word();
-    eight ^= 0x3030303030303030;  // now a digit is its value, and anything else above 9
+    eight ^= 0x3030303030303030;  // digits become their values, anything else is above 9
     const std::uint64_t others = ((eight + 0x7676767676767676) | eight) & 0x8080808080808080;
     const auto digits = static_cast<std::size_t>(std::countr_zero(others)) / 8;
     if (digits == 0) return 0;
-    // The first digit is in the lowest byte. Zeros go before it, and neighbours are put together.
+    // The first digit is in the lowest byte. Pads with leading zeros, then combines neighbours.
     eight <<= 8 * (8 - digits);
     eight = (eight * 10 + (eight >> 8)) & 0x00ff00ff00ff00ff;
     eight = (eight * 100 + (eight >> 16)) & 0x0000ffff0000ffff;
@@ -157,7 +156,7 @@ class Pieces {
   const char* at_;
   const char* end_;
   bool ok_ = true;
-  bool between_ = true;  // a comma comes before the next argument
+  bool between_ = true;  // the next argument needs a comma before it
 };
 
 // The fields between "tid": and the arguments.
@@ -173,7 +172,7 @@ void take_times(Pieces& line, std::int64_t& tid, T& to) {
   line.take_arguments();
 }
 
-// In a merged trace the function is an argument, since the name is for people.
+// In a merged trace the function is an argument, as the name is for people.
 std::string_view function_or(std::string_view name, Pieces& line) {
   if (!line.next_is(R"("op":")")) return name;
   const std::string_view function = line.name();
@@ -187,7 +186,7 @@ void take_phase(Pieces& line) {
   line.take(R"(,"tid":)");
 }
 
-// Longer beginnings and ends of lines are not the library's, and not remembered.
+// Longer beginnings and ends are not the library's, and not cached.
 constexpr std::size_t kLongestKept = 4096;
 
 std::size_t place_of(std::uint64_t hash) {
@@ -227,7 +226,7 @@ const OwnLines::Head* OwnLines::head_of(std::string_view text, bool timed) {
           .name = std::string(name),
           .bucket = bucket,
           .timed = timed};
-  // There may be as many names for people as there are sizes.
+  // Names for people contain sizes, so there may be many.
   if (name.find(' ') == std::string_view::npos) head.function = name;
   return &head;
 }
@@ -236,7 +235,7 @@ bool OwnLines::call(std::string_view text, Event& e, std::string_view* arguments
   const Head* head = head_of(text, false);
   if (head == nullptr) return false;
   Pieces line(text.substr(head->text.size()));
-  struct {  // what no two lines have alike
+  struct {  // what differs in each line
     std::int64_t thread, ts_ns, dur_ns;
     std::optional<std::int64_t> comm;
     std::uint64_t seq = 0;

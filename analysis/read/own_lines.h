@@ -1,7 +1,6 @@
-// Reads the lines that a trace has most of without JSON's generality, as the library writes them:
-// calls, device times and computation, their fields in the order of the contract, numbers and names
-// without escapes. Whatever else a line is or has, these return false, and simdjson reads it. It
-// would read alike what they read.
+// A fast parser for the most frequent lines exactly as the library writes them: calls, device times
+// and computation, with fields in the contract's order and without escapes. For any other line
+// these return false, and simdjson reads it. Both give the same result.
 #pragma once
 
 #include <array>
@@ -12,12 +11,12 @@
 
 namespace tprof::read {
 
-// Lines of one file, most of which begin and end like one before: such a part is compared, and its
-// meaning is known.
+// Parses the lines of one file. Most lines begin and end like an earlier one: that part is only
+// compared, not parsed.
 class OwnLines {
  public:
-  // A collective, a transfer or a copy that returned without an error. `arguments`: what follows
-  // "op" to the end of the line, for who writes it again.
+  // A collective, message or copy that returned without an error. `arguments`: the text after "op"
+  // to the end of the line, for callers that write it again.
   bool call(std::string_view line, Event& e, std::string_view* arguments = nullptr);
   bool device_time(std::string_view line, DeviceTime& t, std::string_view* arguments = nullptr);
   static bool busy(std::string_view line, Busy& b);
@@ -26,28 +25,28 @@ class OwnLines {
 
  private:
   struct Head {
-    std::string text{};  // up to the thread's number; empty: none
+    std::string text{};  // up to the thread id; empty: unused
     std::string name{};
-    text::Kept function{};  // the name, unless it is one for people
+    text::Kept function{};  // the name, unless it is for people
     Bucket bucket = Bucket::ALLGATHER;
-    bool timed = false;  // of a device time
+    bool timed = false;  // a device time's
   };
   struct Args {
-    std::string text{};  // from behind the call's number to the end of the line; empty: none
-    Event event{};       // what is the same for all such lines
+    std::string text{};  // from after the call's number to the end of the line; empty: unused
+    Event event{};       // the fields that are equal in all such lines
   };
-  const Head* head_of(std::string_view line, bool timed);  // null: it is not as expected
+  const Head* head_of(std::string_view line, bool timed);  // null: not as expected
 
-  // By a hash of what tells them apart. One takes the place of another.
+  // Indexed by a hash; collisions replace the older entry.
   std::array<Head, kPlaces> heads_{};
   std::array<Args, kPlaces> args_{};
   text::Kept timed_{};  // the function of a device time with a name for people
 };
 
-// Reads the arguments of those lines that a trace has most of, in the order in which the library
-// writes them. `From` is the line's JSON (json.h) or its text (own_lines.cpp): both read the same.
+// Reads the arguments of the most frequent lines in the order in which the library writes them.
+// `From` is JSON (json.h) or text (own_lines.cpp).
 
-// Takes those of a call that follow its communicator and its number in it.
+// Takes a call's arguments after its communicator and number.
 template <typename From>
 void fill_call(From& from, Event& e) {
   bool ignored = false;

@@ -1,4 +1,4 @@
-// Works on several files at a time: one per processor, 16 at most.
+// Works on several files at a time: one per CPU, 16 at most.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace tprof::read {
 
-// Calls f(i) for every i below n, from several threads. It must not throw.
+// Calls f(i) for every i < n from several threads. f must not throw.
 inline void in_parallel(std::size_t n, const std::function<void(std::size_t)>& f) {
   std::atomic<std::size_t> next{0};
   const auto work = [&] {

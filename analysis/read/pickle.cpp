@@ -13,18 +13,17 @@ namespace tprof::read {
 namespace {
 
 constexpr std::size_t kMostValues = std::size_t{1} << 23;
-constexpr std::size_t kLargestJson = std::size_t{1}
-                                     << 28;  // of JSON, which says again what repeats
+constexpr std::size_t kLargestJson = std::size_t{1} << 28;  // of JSON, which repeats shared values
 constexpr std::size_t kMostMarks = 1024;
 
 enum class Kind : std::uint8_t { word, integer, text, list, dict };
-using Place = std::uint32_t;  // of a value
+using Place = std::uint32_t;  // index of a value
 
 struct Value {
   Kind kind = Kind::word;
   std::int64_t number = 0;
-  std::string_view text{};     // a word of JSON, or of the file's bytes
-  std::vector<Place> items{};  // of a list; of a dictionary key, value, key, value, ...
+  std::string_view text{};     // a JSON token, or bytes of the file
+  std::vector<Place> items{};  // of a list, or key, value, key, value, ... of a dictionary
 };
 
 void put_text(std::string_view text, std::string& to) {
@@ -106,7 +105,7 @@ class Unpickler {
     if (size > 0 && size < 8 && (n >> (8 * size - 1)) != 0) n |= ~std::uint64_t{0} << (8 * size);
     push_integer(static_cast<std::int64_t>(n));
   }
-  // The values of a mark can't be taken by what stands behind it.
+  // Values below a mark can't be popped by an opcode after it.
   std::vector<Place> pop(std::size_t count) {
     if (stack_.size() - (marks_.empty() ? 0 : marks_.back()) < count) refuse("a value is missing");
     std::vector<Place> last(stack_.end() - static_cast<std::ptrdiff_t>(count), stack_.end());
@@ -124,20 +123,20 @@ class Unpickler {
     stack_.push_back(pop());
     Value& to = all_[stack_.back()];
     if (to.kind != kind || (kind == Kind::dict && items.size() % 2 != 0)) {
-      refuse("items for what holds none such");
+      refuse("items for a value that can't hold them");
     }
     to.items.insert(to.items.end(), items.begin(), items.end());
   }
   void keep_as(std::uint64_t place) {
     stack_.push_back(pop());
-    // One that was skipped takes room too, so a place has to be one that so many opcodes can fill.
-    if (place > bytes_.size()) refuse("a memo of more places than the file has bytes");
+    // Skipped places take memory too, so an index must be one that the file's opcodes could fill.
+    if (place > bytes_.size()) refuse("a memo with more entries than the file has bytes");
     if (memo_.size() <= place) memo_.resize(place + 1, kNothing);
     memo_[place] = stack_.back();
     ++kept_;
   }
   void push_kept(std::uint64_t place) {
-    if (place >= memo_.size() || memo_[place] == kNothing) refuse("a memo that nothing was put in");
+    if (place >= memo_.size() || memo_[place] == kNothing) refuse("an empty memo entry");
     stack_.push_back(memo_[place]);
   }
 
@@ -165,7 +164,7 @@ class Unpickler {
         return push_long(number(1));
       case 'G':
         take(8);
-        return push_word("0.5");  // nobody asks for one
+        return push_word("0.5");  // unused
       case 'X':
       case 'T':
         return push_text(number(4));
@@ -184,7 +183,7 @@ class Unpickler {
       case 0x87:  // TUPLE1 to TUPLE3
         return push_list(pop(opcode - 0x84U));
       case '(':
-        if (marks_.size() == kMostMarks) refuse("values within values, deeper than any dump");
+        if (marks_.size() == kMostMarks) refuse("values nested deeper than in any dump");
         return marks_.push_back(stack_.size());
       case 't':
       case 'l':
@@ -208,10 +207,10 @@ class Unpickler {
       case 'j':
         return push_kept(number(4));
       default:
-        refuse(fmt::format(
-            "a pickle with more than plain values (opcode 0x{:02x}), which may run any code: it is "
-            "not read",
-            opcode));
+        refuse(
+            fmt::format("a pickle with more than plain values (opcode 0x{:02x}), which may run any "
+                        "code: not read",
+                        opcode));
     }
   }
 
@@ -219,7 +218,7 @@ class Unpickler {
 
   const std::filesystem::path& file_;
   std::string_view bytes_;
-  std::size_t begin_ = 0;  // of the opcode that is run
+  std::size_t begin_ = 0;  // of the current opcode
   std::size_t at_ = 0;
   std::vector<Value> all_;
   std::vector<Place> stack_;

@@ -9,13 +9,13 @@ namespace {
 
 // A communicator and its handles in the process, by rank.
 struct Held {
-  std::int64_t first = 0;  // lowest number of a handle
+  std::int64_t first = 0;  // the lowest number
   std::int64_t nranks = 0;
   std::map<std::int64_t, const Comm*> members;
 };
 
-// Returns the largest communicator. Among equally large ones takes that with most ranks here, then
-// the one that was made first.
+// Returns the largest communicator; of equally large ones, the one with most ranks here, then the
+// one created first.
 Held largest(const Process& p) {
   std::map<std::string_view, Held> all;
   for (const auto& [number, comm] : p.comms) {
@@ -31,7 +31,7 @@ Held largest(const Process& p) {
   return found == all.end() ? Held{} : std::move(found->second);
 }
 
-// If the launcher counts processes as ranks, a communicator that is smaller than its world, or lies
+// If the launcher counts processes as ranks, a communicator that is smaller than its world, or
 // wholly within one process, is not the world.
 bool is_world(const Held& held, const Header& h) {
   const bool launcher_says = h.rank && h.world_size && !h.identified;
@@ -40,8 +40,8 @@ bool is_world(const Held& held, const Header& h) {
          held.nranks > static_cast<std::int64_t>(held.members.size());
 }
 
-// No machine has so many devices. Only a damaged or hostile file has so many parts in its header
-// and footer that a copy of them for each lane would matter.
+// No machine has so many devices. The limit bounds the copies of header and footer for hostile
+// files.
 constexpr std::size_t kMaxLanes = 256;
 constexpr std::size_t kMaxCopied = std::size_t{1} << 19;
 
@@ -68,7 +68,7 @@ class Division {
     const Comm* comm = comm_of(process_, number);
     if (comm == nullptr) return 0;
     const std::optional<std::int64_t>& parent = comm->parent;
-    // A damaged file may have a circle.
+    // A damaged file may have a cycle.
     const bool child = parent && *parent < number && process_.comms.contains(*parent);
     return lane_[number] = child ? of_comm(*parent) : of_device(comm->device);
   }
@@ -98,7 +98,7 @@ struct HashOfVariables {
   }
 };
 
-// The last one first.
+// Returns the ledgers, the last one first.
 std::vector<Ledger*> ledgers_of(Process& process) {
   std::vector<Ledger*> all;
   if (process.ledger) all.push_back(&*process.ledger);

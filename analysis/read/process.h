@@ -1,4 +1,4 @@
-// The contents of the metadata lines of one traced process.
+// The contents of a traced process's metadata lines.
 #pragma once
 
 #include <compare>
@@ -36,7 +36,7 @@ struct Launcher {
 
 using Variables = std::map<std::string, std::string>;
 
-// Shares one copy among all ranks that have the same variables.
+// Shares one copy among all ranks with the same variables.
 class KeptVariables {
  public:
   KeptVariables() : KeptVariables(Variables{}) {}
@@ -56,24 +56,24 @@ class KeptVariables {
 };
 
 struct Header {
-  text::Kept version{};  // of libtprof.so; empty: not known
+  text::Kept version{};  // of libtprof.so; empty: unknown
   text::Kept run_id;     // empty: none
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;
-  std::optional<std::int64_t> local_rank{};  // by the launcher
+  std::optional<std::int64_t> local_rank{};  // from the launcher
   bool identified = false;                   // rank and world size come from a tprof_identity line
   std::int64_t restart = 0;
   text::Kept host;
   text::Kept boot_id;
-  std::uint64_t pid_namespace = 0;  // 0: not known
+  std::uint64_t pid_namespace = 0;  // 0: unknown
   std::int64_t pid = 0;
   std::int64_t start_ns = 0;
   std::optional<ProcessId> forked_from;  // a traced process
   std::optional<Launcher> launcher;
-  text::Kept rendezvous;  // equal for ranks that meet at one address, empty: none
+  text::Kept rendezvous;  // equal for ranks with the same rendezvous address, empty: none
   text::Kept command;
   std::int64_t base_time_ns = 0;
-  // CLOCK_MONOTONIC at ts 0, which all processes of a boot share. nullopt: not known.
+  // CLOCK_MONOTONIC at ts 0; all processes of a boot share that clock. nullopt: unknown.
   std::optional<std::int64_t> monotonic_ns;
   std::vector<Anchor> clock;
   std::optional<std::int64_t> nccl_version;
@@ -90,24 +90,24 @@ struct Header {
 struct Comm {
   static constexpr std::string_view kUnknown = "?";
   std::int64_t comm = 0;  // local to the process
-  text::Kept id;          // equal on all ranks; kUnknown if it can't be matched with others'
-  text::Kept alias{};     // the id that some ranks know it by (ncclCommGrow); empty: none
-  text::Kept birth{};     // makes a child's id from its parent's; empty: not a child
+  text::Kept id;          // equal on all ranks; kUnknown if it can't be matched
+  text::Kept alias{};     // its id on some ranks (ncclCommGrow); empty: none
+  text::Kept birth{};     // added to the parent's id to make this id; empty: not a child
   std::optional<text::Kept> name;
   std::int64_t nranks = 0;
-  std::int64_t rank = 0;  // -1: it stands for many communicators
+  std::int64_t rank = 0;  // -1: stands for many communicators
   std::int64_t device = 0;
   std::optional<std::int64_t> parent;  // local to the process
-  // The splits, shrinks and grows that this rank came to.
+  // How often this rank called split, shrink and grow on it.
   std::uint64_t splits = 0;
   std::uint64_t shrinks = 0;
   std::uint64_t grows = 0;
-  text::Kept ended{};  // the last function of those that end it that returned; empty: none
+  text::Kept ended{};  // the last function that ended it and returned; empty: none
 
   bool known() const { return id != kUnknown; }
 };
 
-// Only compared for equality, so the digits are kept as a number.
+// Only compared for equality.
 using Signature = std::uint64_t;
 
 struct Collectives {
@@ -115,22 +115,22 @@ struct Collectives {
   std::uint64_t count = 0;
   Signature signature = 0;
   std::vector<Signature> marks{};
-  // A Flight Recorder dump has these, and no signature.
-  std::optional<std::uint64_t> ended{};  // how many the device has ended
-  std::uint64_t started = 0;             // or begun, as far as PyTorch looked
-  bool messages = false;                 // there are sends or receives beside them
-  bool by_status = false;                // no entry tells `count`
+  // Only in a Flight Recorder dump, which has no signature:
+  std::optional<std::uint64_t> ended{};  // ended on the device
+  std::uint64_t started = 0;             // begun or ended, as far as PyTorch looked
+  bool messages = false;                 // it also has sends or receives
+  bool by_status = false;                // `count` is from the status, not from an entry
 };
 
-// Memory that the program had allocated (TPROF_MEMORY).
+// Memory allocated by the program (TPROF_MEMORY).
 struct MemoryUse {
-  std::string kind;                    // as the contract names it
-  std::optional<std::int64_t> device;  // of kind device; nullopt: not known
+  std::string kind;                    // the contract's name
+  std::optional<std::int64_t> device;  // for kind "device"; nullopt: unknown
   std::uint64_t bytes = 0;
   std::uint64_t peak = 0;
 };
 
-// Calls of one function that makes or ends communicators.
+// Calls of one function that creates or ends communicators.
 struct LifeCalls {
   text::Kept name;
   std::uint64_t calls = 0;
@@ -148,7 +148,7 @@ struct Ledger {
   Rows rows;
   std::vector<Collectives> collectives;
   std::vector<LifeCalls> life{};
-  std::optional<std::vector<MemoryUse>> memory;  // nullopt: nobody asked for it
+  std::optional<std::vector<MemoryUse>> memory;  // nullopt: not requested
 };
 
 struct BoundFunction {
@@ -157,23 +157,23 @@ struct BoundFunction {
   std::uint64_t calls = 0;
 };
 
-// A library or a variable in the process that bears on what was seen.
+// A library or variable in the process that affects what was seen.
 struct Noted {
   text::Kept kind;
   text::Kept path;
-  std::uint64_t calls = 0;  // that it is known of; 0: no number
+  std::uint64_t calls = 0;  // known calls; 0: no number
 
   auto operator<=>(const Noted&) const = default;
 };
 
-// How long devices were busy with kernels that are not NCCL's, and for how long this was recorded.
-// Both are sums over the devices that ran any.
+// How long devices ran kernels other than NCCL's, and how long this was recorded. Both are sums
+// over the devices that ran any.
 struct Compute {
   std::uint64_t busy_ns = 0;
   std::uint64_t window_ns = 0;
 };
 
-// The reason for a missing line whose window's file is not beside the rank file.
+// The drop reason of lines in a window's file that is not beside the rank file.
 inline constexpr std::string_view kNotHere = "elsewhere";
 
 struct Footer {
@@ -181,32 +181,32 @@ struct Footer {
   std::map<std::string, std::uint64_t> ranges_dropped;  // NVTX ranges, by reason
   std::map<std::string, std::uint64_t> timing_lost;     // calls without device time, by reason
   std::map<std::string, std::uint64_t> exposure_lost;   // timed calls without exposed time
-  std::uint64_t steps_dropped = 0;                      // steps that ended and have no line
+  std::uint64_t steps_dropped = 0;                      // ended steps without a line
   std::uint64_t window_files = 0;                       // number of windows' files
-  std::optional<Compute> compute;                       // nullopt: not known
+  std::optional<Compute> compute;                       // nullopt: unknown
   std::uint64_t self_cost_ns = 0;                       // CPU time of the library's own threads
-  std::uint64_t own_timed_calls = 0;  // a sample, and its own time inside of these
+  std::uint64_t own_timed_calls = 0;  // a sample of calls, and the library's own time in them
   std::uint64_t own_ns = 0;
   std::optional<std::int64_t> base_time_ns;  // the header's, before any merge
   std::vector<BoundFunction> functions;
-  // NCCL's functions, with the number of calls that bypassed the wrappers. nullopt: not known.
+  // Calls that bypassed the wrappers, by NCCL function. nullopt: unknown.
   std::optional<std::map<std::string, std::uint64_t>> missed;
   std::vector<Noted> unseen;  // anything that can move data past the wrappers
   std::vector<Noted> tools;
   std::optional<std::uint64_t> exit_status;
   bool complete = false;
-  bool partial = false;   // some counts were in memory that died with the process
-  bool snapshot = false;  // written while the process lived: more may have come after it
+  bool partial = false;   // some counts were lost with the process's memory
+  bool snapshot = false;  // written while the process lived: more may have followed
 };
 
 // How the lines of a process end.
 enum class End {
-  closed,     // footer: it left in order
-  recovered,  // no footer, process gone: the ring file gave what was not written
-  partial,    // the same, but the file could not hold all counts (disk full): lower bounds
+  closed,     // footer: it closed normally
+  recovered,  // no footer, process gone: the ring file has the rest
+  partial,    // the same, but not all counts fitted (disk full): lower bounds
   running,    // no footer, process alive: as of now
   lost,       // no footer and no ring file: exact up to the last ledger line only
-  dumped,     // a dump of PyTorch's Flight Recorder: what came after it is not known
+  dumped,     // a Flight Recorder dump: what came after it is unknown
 };
 
 struct Process {
@@ -215,19 +215,19 @@ struct Process {
   std::int64_t line_pid = 0;
   Header header;
   std::map<std::int64_t, Comm> comms;
-  std::optional<Ledger> ledger;    // the last one; nullopt: not known
-  std::vector<Ledger> epoch_ends;  // the ledger at the end of each epoch but the last
+  std::optional<Ledger> ledger;    // the last one; nullopt: unknown
+  std::vector<Ledger> epoch_ends;  // the ledger at the end of each earlier epoch
   std::optional<Footer> footer;
   End end = End::lost;
-  std::uint64_t ledgers = 0;          // that were read: the last is cumulative
-  std::uint64_t windows_missing = 0;  // windows' files that are not here
-  bool cut = false;                   // the last line of the file is not whole
-  bool cut_short = false;  // the file is compressed, and its compressed data lack their end
-  bool snapshot = false;   // End::running as of its last ledger; it may have ended since
-  bool forced = false;     // its snapshot is in the rank file: somebody knew that it has ended
-  // A process that holds several ranks (ncclCommInitAll, one thread a GPU) becomes as many of these
-  // in a row. Each has its part of the counts, and what belongs to the whole process (header,
-  // clock, footer).
+  std::uint64_t ledgers = 0;          // how many were read
+  std::uint64_t windows_missing = 0;  // missing windows' files
+  bool cut = false;                   // the file's last line is truncated
+  bool cut_short = false;             // the file's compressed data is truncated
+  bool snapshot = false;              // running as of its last ledger; it may have ended since
+  bool forced = false;                // recovered by force: its snapshot is in the rank file
+  // A process that holds several ranks (ncclCommInitAll, one thread per GPU) becomes one Process
+  // per rank, in a row. Each has its part of the counts and a copy of what belongs to the whole
+  // process (header, clock, footer).
   std::size_t lane = 0;
   std::size_t lanes = 1;
   std::int64_t device = -1;  // only if there are several lanes
@@ -239,7 +239,7 @@ inline const Comm* comm_of(const Process& p, const std::optional<std::int64_t>& 
   return found == p.comms.end() ? nullptr : &found->second;
 }
 
-// Returns what the last ledger has, and nothing if none is known.
+// Returns the rows of the last ledger; none if there is no ledger.
 inline const Rows& rows_of(const Process& p) {
   static const Rows kNone;
   return p.ledger ? p.ledger->rows : kNone;
@@ -249,20 +249,20 @@ inline std::span<const Collectives> collectives_of(const Process& p) {
                   : std::span<const Collectives>();
 }
 
-// Whether each call of the bucket gets a line, as far as there is room.
+// True if calls of this bucket get lines, while there is room.
 bool wants_lines(const Process& process, Bucket bucket);
 
-// True for a process that a rank forked and that is no rank itself, such as a data loader.
+// True if a rank forked the process and it is no rank itself, such as a data loader.
 inline bool is_child(const Process& p) {
   return p.header.forked_from && p.header.rank && p.comms.empty();
 }
 
-// Returns the ranks of a process by the contract's rule, in their order. A process that is one rank
-// is returned as it is.
+// Splits a process into its ranks by the contract's rule. A process that is one rank is returned
+// unchanged.
 std::vector<Process> lanes_of(Process process);
 
-// Returns the lane of the process that a call belongs to: that of its communicator or of its
-// device, and the first if neither tells. `any` is one of the lanes, in its place in the trace.
+// Returns the lane that a call belongs to: that of its communicator or of its device, else the
+// first. `any`: one of the process's lanes, inside the trace.
 const Process& lane_of_call(const Process& any, const std::optional<std::int64_t>& comm,
                             const std::optional<std::int64_t>& device);
 

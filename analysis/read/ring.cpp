@@ -14,14 +14,14 @@
 namespace tprof::read {
 namespace {
 
-constexpr std::uint64_t kNewest = 16;  // of a thread's records, the last of which may be no calls
+constexpr std::uint64_t kNewest = 16;  // records of a thread; the last ones may be no calls
 
-// Copies the committed state. Retries if the writer of a live process replaced it meanwhile.
+// Copies the committed state. Retries if a live process replaced it meanwhile.
 std::unique_ptr<Progress> committed_progress(const RingFile& ring) {
   auto progress = std::make_unique<Progress>();
   for (;;) {
     const CommitBlock* block = committed_block(ring.view().head());
-    if (block == nullptr) throw BadInput(ring.path(), "no commit block is whole");
+    if (block == nullptr) throw BadInput(ring.path(), "no commit block is complete");
     const std::uint64_t generation = block->generation.load(std::memory_order_acquire);
     std::memcpy(progress.get(), &block->progress, sizeof *progress);
     std::atomic_thread_fence(std::memory_order_acquire);
@@ -29,7 +29,7 @@ std::unique_ptr<Progress> committed_progress(const RingFile& ring) {
   }
 }
 
-// Returns when a dead process was last heard of: through its latest closed call, or its writer.
+// Returns the last sign of life of a dead process: its latest closed call, or its writer.
 std::uint64_t last_ns(const View& view) {
   std::uint64_t last =
       std::max(view.head().base_mono_ns, view.head().alive_ns.load(std::memory_order_relaxed));
@@ -56,15 +56,15 @@ bool overwritten(const View& view, const Progress& from) {
   return false;
 }
 
-// Collects the lines of windows' files, and completes each. A dead process can't do it any more; of
+// Collects the lines of windows' files, and completes each file: a dead process no longer can. For
 // a live one this gives the file as it is now.
 class Windows {
  public:
   Windows(Drain& drain, std::filesystem::path rank_file)
       : drain_(drain), rank_file_(std::move(rank_file)) {}
 
-  // A file of a dead process gets no more lines if it already has its final name, or is not here. A
-  // live process may have named it after its last commit, so its files are left alone.
+  // A dead process's file gets no more lines if it already has its final name, or is not here. A
+  // live process's files are left alone: it may have named one after its last commit.
   void begin(bool running) {
     for (FileLines& file : drain_.next.written.file) {
       const bool begun = file.window != 0 && file.offset != 0;
@@ -81,7 +81,7 @@ class Windows {
     }
   }
 
-  // False: all are.
+  // False: all are complete.
   bool complete_oldest() {
     const std::size_t n = oldest_window_file(drain_.next.written);
     if (n < kLineFiles) complete(drain_.next.written.file[n], lines_[n]);
@@ -122,8 +122,8 @@ class Windows {
   std::map<std::string, Rest> files_;
 };
 
-// Appends the lines of the records that have none yet. False if a live process has overwritten some
-// meanwhile, having written their lines itself.
+// Appends the lines of records that have none yet. False if a live process has overwritten some
+// meanwhile, after writing their lines itself.
 bool drain_all(Drain& drain, bool running, std::string& lines, Windows& windows) {
   const auto from = std::make_unique<Progress>(drain.next);
   const auto take = [&] {
@@ -156,8 +156,8 @@ Replay replay(const RingFile& ring, const std::filesystem::path& rank_file, Want
   result.running = ring.running();
   const bool partial = view.head().volatile_segments.load(std::memory_order_relaxed) != 0;
 
-  // A process that makes a million calls a second may outrun us. Then the lines of its ring are
-  // left to its own writer; the counts are as of now all the same.
+  // A process that makes a million calls a second may be too fast. Then its own writer writes the
+  // lines; the counts are as of now in any case.
   const bool lines = wanted != Wanted::counts || !result.running;
   const int attempts = lines ? 20 : 0;
   const auto drain = std::make_unique<Drain>(view);
@@ -174,7 +174,7 @@ Replay replay(const RingFile& ring, const std::filesystem::path& rank_file, Want
   while (windows->complete_oldest()) continue;
   result.source.unfinished = std::move(*windows).files();
   drain->open_calls(!result.running);
-  // Who looks at the counts again and again is told when the last call was, and no more.
+  // With Wanted::counts only the time of the last call is told.
   auto last = std::make_unique<LastCalls>();
   last->add_threads(view, lines ? UINT64_MAX : kNewest);
   last->lines(drain->out(), view, drain->next.tid);

@@ -26,8 +26,8 @@ namespace tprof::read {
 
 namespace {
 
-// True if the process has the ring mapped, which it has no longer after an execve. Also true if we
-// may not see its mappings.
+// True if the process has the ring mapped, which ends with execve. Also true if its mappings are
+// hidden from us.
 bool maps(const std::string& process, ino_t ring) {
   std::ifstream file(process + "/maps");
   std::string line;
@@ -63,8 +63,7 @@ void check_version(const std::filesystem::path& file, const Head& head) {
   }
 }
 
-// Returns the size of all parts that lie within the file. Those beyond its end were memory that is
-// gone.
+// Returns the size of all parts within the file. Parts beyond its end were in memory, and are lost.
 std::uint64_t bytes_of_parts(const View& view) {
   std::uint64_t bytes = sizeof(Head);
   const auto add = [&](const auto* part, std::uint64_t n) {
@@ -88,9 +87,9 @@ std::uint64_t bytes_of_parts(const View& view) {
   return bytes;
 }
 
-// View keeps every access within the file. This check bounds the work and the memory of reading it
-// by its size, since a small file could name the same rows a thousand times. It also checks the
-// names of functions, since they go into lines as they are.
+// View keeps every access within the file. This check bounds time and memory by the file's size,
+// since a small file could refer to the same rows a thousand times. It also checks function names,
+// which are copied into lines.
 void check_contents(const std::filesystem::path& file, const View& view) {
   if (bytes_of_parts(view) > view.size()) {
     throw BadInput(file, "its parts are larger than it: not a ring file, or damaged");
@@ -98,9 +97,8 @@ void check_contents(const std::filesystem::path& file, const View& view) {
   for (std::uint32_t i = 0; i < view.functions(); ++i) {
     const auto is_of_a_name = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
     if (!std::ranges::all_of(bounded_text(view.head().function[i].name), is_of_a_name)) {
-      throw BadInput(file,
-                     "function " + std::to_string(i) +
-                         " has no name that a function can have: not a ring file, or damaged");
+      throw BadInput(file, "function " + std::to_string(i) +
+                               " has an invalid function name: not a ring file, or damaged");
     }
   }
 }
@@ -109,7 +107,7 @@ constexpr std::uint64_t kExiting = 0x4;  // PF_EXITING of Linux
 
 std::optional<ProcStat> stat_of(const std::filesystem::path& folder) {
   std::ostringstream text;
-  text << std::ifstream(folder / "stat").rdbuf();  // sets a flag where the process ends meanwhile
+  text << std::ifstream(folder / "stat").rdbuf();  // sets failbit if the process ends meanwhile
   const std::string stat = text.str();
   const std::size_t name_end = stat.rfind(')');  // the name may hold spaces and brackets
   if (name_end == std::string::npos) return std::nullopt;
@@ -139,7 +137,7 @@ std::set<fs::path> ring_folders(const fs::path& folder) {
 
 constexpr std::uint64_t kDeadNs = 3'600'000'000'000;  // as in interpose/session/left_rings.cpp
 
-// Another user could truncate a file while we have it mapped, and root would write to that user's
+// Another user could truncate a file that we have mapped, and root would write to that user's
 // files.
 bool is_ours(const fs::path& path) {
   struct stat file {};
@@ -180,8 +178,8 @@ RingFile::Opened::~Opened() {
 }
 
 std::optional<RingFile> RingFile::open(const std::filesystem::path& file) {
-  // Opened for writing if that is allowed, since a lock needs it; the mapping is read-only all the
-  // same. O_NONBLOCK, since it may be a pipe that nobody writes to.
+  // Opened for writing if allowed, since a lock needs it; the mapping is read-only. O_NONBLOCK,
+  // since it may be a pipe without a writer.
   constexpr int kFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   RingFile ring(file);
   auto& [fd, base, size, writable] = *ring.opened_;
@@ -227,7 +225,7 @@ std::optional<RingFile> ring_of(const std::filesystem::path& rank_file, const He
   if (header.ring.empty()) return std::nullopt;
   const auto there = ring_path(rank_file, header);
   const auto beside = rank_file.parent_path() / ("." + rank_file.stem().string() + ".ring");
-  for (const auto& path : {beside, there, beside}) {  // it may be moved in the meantime
+  for (const auto& path : {beside, there, beside}) {  // it may be moved meanwhile
     auto ring = RingFile::open(path);
     if (ring && ring->belongs_to(header)) return ring;
   }
@@ -240,9 +238,9 @@ bool RingFile::running() const {
   held.l_whence = SEEK_SET;
   const bool locked = fcntl(opened_->fd, F_GETLK, &held) == 0 && held.l_type != F_UNLCK;
   const Head& head = view().head();
-  // The kernel gives back the lock of a process that was killed after its memory.
+  // When a process is killed, the kernel releases its lock after its memory.
   if (locked) return held.l_pid != head.pid || !is_here(head) || !exits(head.pid, head.start_ticks);
-  // A program that closes all its descriptors gives the lock back.
+  // A program that closes all its descriptors releases the lock.
   struct stat ring {};
   return fstat(opened_->fd, &ring) == 0 && pid_lives(head, ring.st_ino);
 }
@@ -260,7 +258,7 @@ bool RingFile::lock() {
 
 Control* RingFile::lock_control() {
   auto& [fd, base, size, writable] = *opened_;
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0) return nullptr;  // its end releases the lock
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) return nullptr;  // released when the program ends
   void* head = mmap(nullptr, sizeof(Head), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (head == MAP_FAILED) throw BadInput(path_, std::strerror(errno));
   writable = head;
@@ -287,7 +285,7 @@ bool exits(std::int64_t pid, std::uint64_t start_ticks, const std::filesystem::p
   const auto main_thread = proc_stat(pid, proc);
   if (!main_thread || main_thread->start_ticks != start_ticks) return false;
   if (!has_ended(*main_thread)) return false;
-  std::error_code gone;  // as it is when somebody has waited for it
+  std::error_code gone;  // as when its parent has reaped it
   std::filesystem::directory_iterator thread(proc / std::to_string(pid) / "task", gone);
   for (; !gone && thread != std::filesystem::directory_iterator(); thread.increment(gone)) {
     const auto stat = stat_of(thread->path());
@@ -326,7 +324,7 @@ std::vector<LeftRing> rings_of(const fs::path& folder) {
                   .header_bytes = ring->view().header().size(),
                   .silent_ns = silent_ns(head),
                   .bytes = static_cast<std::uint64_t>(file.st_blocks) * 512};
-    // From another pid namespace only its silence tells that the process is dead.
+    // In another pid namespace only silence shows that the process is dead.
     const bool dead =
         !left.running && (head.pid_namespace == own_pid_namespace() || left.silent_ns >= kDeadNs);
     left.removed = !left.alone && dead && was_removed(bounded_text(head.directory), head.folder);

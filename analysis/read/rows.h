@@ -1,5 +1,5 @@
-// The rows of a ledger. A rank has tens of them and a job may have 100,000 ranks, so they are kept
-// small: nearly all ranks have the same keys, and most figures are 0.
+// The rows of a ledger. A rank has tens of them and a job may have 100,000 ranks, so they are
+// stored compactly: nearly all ranks have the same keys, and most figures are 0.
 #pragma once
 
 #include <compare>
@@ -17,15 +17,14 @@
 
 namespace tprof::read {
 
-// A sum that would be larger stays at this: a total that is too low must not look like one that is
-// right (see Amounts::saturated).
+// Sums stop here, so that a total that is too low can be recognised (Amounts::saturated).
 inline constexpr std::uint64_t kSaturated = std::numeric_limits<std::uint64_t>::max();
 std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b);
 
-// Returns the size of a data type by the contract's name; 0 if not known.
+// Returns the size of a data type by the contract's name; 0 if unknown.
 std::uint64_t element_size(std::string_view dtype);
 
-// Sums over the calls that share a key. The names are the contract's.
+// Sums over the calls with one key. The names are the contract's.
 struct Amounts {
   std::uint64_t calls = 0;
   std::uint64_t count = 0;
@@ -35,28 +34,28 @@ struct Amounts {
   std::uint64_t host_ns_max = 0;
   std::uint64_t device_ns = 0;
   std::uint64_t device_ns_max = 0;
-  std::uint64_t device_timed = 0;  // the calls that the three other device figures cover
+  std::uint64_t device_timed = 0;  // how many calls the other device figures cover
   std::uint64_t device_bytes = 0;
   std::uint64_t exposure_known = 0;     // timed calls whose exposed time is known,
   std::uint64_t exposure_known_ns = 0;  // their device time,
   std::uint64_t exposed_ns = 0;         // the part of it in which no computation ran on the device
   std::uint64_t exposed_ns_max = 0;
-  std::uint64_t late = 0;  // the calls in `exposure_known` with more than 10 us exposed
+  std::uint64_t late = 0;  // calls in `exposure_known` with more than 10 us exposed
   std::uint64_t failed = 0;
   std::uint64_t unfinished = 0;
-  std::uint64_t replayed = 0;  // the calls made by graph launches, which have no host time
+  std::uint64_t replayed = 0;  // calls made by graph launches, which have no host time
 
   Amounts& operator+=(const Amounts& other);
-  // Not below 0. The largest may stem from what is taken out: then it is not known, and 0.
+  // Stops at 0. A maximum that may be from the subtracted part becomes 0: unknown.
   Amounts& operator-=(const Amounts& part);
   bool saturated() const;  // true if a sum is only a lower bound
 };
 
 struct Figure {
-  std::string_view key;  // of a row in a file; empty: the reader's own
+  std::string_view key;  // in a row of a file; empty: the reader's own figure
   std::uint64_t Amounts::*of;
-  bool may_lack = false;  // it is there only if calls were timed
-  bool largest = false;   // of the calls; others are sums
+  bool may_lack = false;  // present only if calls were timed
+  bool largest = false;   // a maximum over the calls; others are sums
 };
 inline constexpr Figure kFigures[] = {
     {"calls", &Amounts::calls},
@@ -80,7 +79,7 @@ inline constexpr Figure kFigures[] = {
 };
 static_assert(sizeof(Amounts) == std::size(kFigures) * sizeof(std::uint64_t));
 
-// The properties that the calls of a row share.
+// The key that the calls of a row share.
 struct RowKey {
   Bucket bucket = Bucket::ALLGATHER;
   text::Kept name;
@@ -90,7 +89,7 @@ struct RowKey {
   HostMemory host_memory = HostMemory::unknown;  // of a copy between host and device
   std::int64_t bytes_class = -1;
   Mode mode = Mode::direct;
-  ThreadKind thread = ThreadKind::other;  // the kind of thread that called; not known of replays
+  ThreadKind thread = ThreadKind::other;  // the calling thread's kind; unknown for replays
 
   auto operator<=>(const RowKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
@@ -104,7 +103,7 @@ struct Row : RowKey {
   }
 };
 
-// Can only be read in order, one at a time.
+// Can only be iterated in order.
 class Rows {
  public:
   class Iterator {
@@ -139,7 +138,7 @@ class Rows {
   bool empty() const { return bytes_.empty(); }
   void push_back(const Row& row);
   void clear() { bytes_.clear(); }
-  void shrink_to_fit() { bytes_.shrink_to_fit(); }  // no more will come
+  void shrink_to_fit() { bytes_.shrink_to_fit(); }  // all rows are there
 
   template <typename Archive>
   void state(Archive& archive) {
@@ -153,8 +152,8 @@ class Rows {
   }
 
  private:
-  // For each row a pointer to its key, a mask of the figures that are not 0, and these figures,
-  // seven bits a byte.
+  // For each row a pointer to its key, a mask of the non-zero figures, and these figures as
+  // varints.
   std::vector<unsigned char> bytes_;
 };
 

@@ -20,7 +20,7 @@ static void fill(const Fields& args, StepLine& step) {
   args.each("rows", [&](const Fields& o) {
     Row row;
     fill(o, static_cast<RowKey&>(row));
-    for (const Figure& f : std::span(kFigures).first(5)) {  // those of the host
+    for (const Figure& f : std::span(kFigures).first(5)) {  // the host's figures
       o.need(f.key, row.amounts.*f.of);
     }
     step.rows.push_back(row);
@@ -94,7 +94,7 @@ static void fill(const Fields& args, ScopesOfLedger& ledger) {
 }
 
 template <typename T>
-T told_in(const Line& line, const std::filesystem::path& file) {
+T parsed_line(const Line& line, const std::filesystem::path& file) {
   try {
     thread_local simdjson::dom::parser parser;
     return Fields(object_in(parser, line.text)).get<T>("args");
@@ -102,11 +102,11 @@ T told_in(const Line& line, const std::filesystem::path& file) {
     throw BadInput(file, line.offset, e.what());
   }
 }
-template StepLine told_in<StepLine>(const Line&, const std::filesystem::path&);
-template GroupLine told_in<GroupLine>(const Line&, const std::filesystem::path&);
-template WindowLine told_in<WindowLine>(const Line&, const std::filesystem::path&);
-template SiteLine told_in<SiteLine>(const Line&, const std::filesystem::path&);
-template ScopesOfLedger told_in<ScopesOfLedger>(const Line&, const std::filesystem::path&);
+template StepLine parsed_line<StepLine>(const Line&, const std::filesystem::path&);
+template GroupLine parsed_line<GroupLine>(const Line&, const std::filesystem::path&);
+template WindowLine parsed_line<WindowLine>(const Line&, const std::filesystem::path&);
+template SiteLine parsed_line<SiteLine>(const Line&, const std::filesystem::path&);
+template ScopesOfLedger parsed_line<ScopesOfLedger>(const Line&, const std::filesystem::path&);
 
 void add(ScopeTotal& to, const ScopeTotal& more) {
   for (const auto sum :

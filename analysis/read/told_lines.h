@@ -1,5 +1,5 @@
-// Metadata lines that only some readers want, and ask for one by one: what the rank's own writer
-// says of a step, a window or a place in the program, and of scopes.
+// Metadata lines that only some readers parse: steps, windows, call sites and scopes, as the rank's
+// own writer wrote them.
 #pragma once
 
 #include <compare>
@@ -20,9 +20,9 @@ struct StepLine {
   std::int64_t step = 0;
   std::int64_t from_ns = 0;
   std::int64_t to_ns = 0;
-  std::uint64_t launches = 0;  // of graphs, whose calls are in no row
+  std::uint64_t launches = 0;  // graph launches, whose calls are in no row
   bool lost = false;           // calls may be missing
-  bool found = false;          // by the writer itself: nothing marked it
+  bool found = false;          // by the writer itself, not marked
   Rows rows{};
 };
 
@@ -35,7 +35,7 @@ struct GroupLine {
 // tprof_window: one for each window of TPROF_SCHEDULE or tprof ctl.
 struct WindowLine {
   std::int64_t from_ns = 0;                                       // after the file's base_time_ns
-  std::int64_t to_ns = std::numeric_limits<std::int64_t>::max();  // it may not have ended
+  std::int64_t to_ns = std::numeric_limits<std::int64_t>::max();  // it may still be open
 };
 
 struct SiteFrame {
@@ -46,16 +46,16 @@ struct SiteFrame {
   auto operator<=>(const SiteFrame&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-// Frames of native code, one after the other in one object.
+// Consecutive native frames in one object.
 struct NativeFrames {
-  std::string object;  // its path
+  std::string object;  // path
   std::string build_id;
   std::vector<std::uint64_t> offsets{};
 };
 
-// tprof_site: where in the program calls came from. 64 frames of a kind are taken at most.
+// tprof_site: where in the program calls came from. At most 64 frames of each kind are kept.
 struct SiteLine {
-  std::int64_t site = 0;  // its number
+  std::int64_t site = 0;  // number
   std::string object;     // path; empty: not known
   std::uint64_t offset = 0;
   std::string symbol;
@@ -64,7 +64,7 @@ struct SiteLine {
   bool native_cut = false;  // there were more
 };
 
-// The scopes of one name and category that ended.
+// The ended scopes of one name and category.
 struct ScopeTotal {
   std::string name;
   std::string category;  // empty: none
@@ -74,20 +74,20 @@ struct ScopeTotal {
   std::uint64_t elements = 0;
   std::uint64_t bytes = 0;
   std::uint64_t errors = 0;
-  std::uint64_t device_timed = 0;  // of `count`: those that have a time on the device
+  std::uint64_t device_timed = 0;  // of `count`: those with a time on the device
   std::uint64_t device_ns = 0;
-  std::map<std::uint64_t, std::uint64_t> bins{};  // counts, by the bin's shortest duration
+  std::map<std::uint64_t, std::uint64_t> bins{};  // shortest duration of a bin -> count
 };
 void add(ScopeTotal& to, const ScopeTotal& more);
 
-// Those of a tprof_ledger line.
+// The scopes of a tprof_ledger line.
 struct ScopesOfLedger {
   std::vector<ScopeTotal> scopes{};
 };
 
-// Returns what such a line says: T is StepLine, GroupLine, WindowLine, SiteLine or ScopesOfLedger.
-// Throws BadInput, with the line's place in the file.
+// Parses such a line: T is StepLine, GroupLine, WindowLine, SiteLine or ScopesOfLedger. Throws
+// BadInput with the line's offset.
 template <typename T>
-T told_in(const Line& line, const std::filesystem::path& file);
+T parsed_line(const Line& line, const std::filesystem::path& file);
 
 }  // namespace tprof::read

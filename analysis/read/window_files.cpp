@@ -21,7 +21,8 @@ namespace {
 constexpr std::string_view kFile = ",\"file\":\"";
 constexpr std::string_view kEnd = ".json";
 
-// Removes `from` and the number after it from the end of the name. False if it does not end so.
+// Removes `from` and the number after it from the end of the name. False if the name does not end
+// like that.
 bool take_number(std::string_view& name, std::string_view from) {
   const std::size_t at = name.rfind(from);
   if (at == std::string_view::npos || at + from.size() == name.size()) return false;
@@ -31,16 +32,16 @@ bool take_number(std::string_view& name, std::string_view from) {
   return true;
 }
 
-// The name alone is not trusted: the file's own header has to say that it is of this process.
+// The name is not enough: the file's own header has to belong to this process.
 bool is_of(const Source& source, std::int64_t base_time_ns) {
   const std::optional<Header> header = beginning_of(source.file).header;
   return header && !header->window_of.empty() && header->base_time_ns == base_time_ns;
 }
 
-// Calls f(window, line) for each window of the rank file that has a file.
+// Calls f(window, line) for each window that has a file.
 template <typename F>
 void each_named_window(const Source& rank_file, F&& f) {
-  const Source lines{rank_file.file, rank_file.cut, rank_file.rest};  // without the windows' files
+  const Source lines{rank_file.file, rank_file.cut, rank_file.rest};  // without windows' files
   BlockReader reader(lines);
   for (Block block; reader.next(block);) {
     each_line(block, [&](const Line& line) {
@@ -58,7 +59,7 @@ bool has_window_files(const Header& header) {
 
 std::optional<NamedWindow> named_window(std::string_view line) {
   if (!is_line(line, LineKind::window) || line.find(kFile) == line.npos) return std::nullopt;
-  line = line.substr(0, line.rfind('}') + 1);  // without its comma
+  line = line.substr(0, line.rfind('}') + 1);  // without the comma
   simdjson::dom::parser parser;
   NamedWindow window;
   try {
@@ -100,7 +101,7 @@ std::optional<Source> window_source(const Source& rank_file, const std::string& 
   return std::nullopt;
 }
 
-// Overwrites the other lines with line breaks, so that the rest stays in place.
+// Overwrites the other lines with line breaks, so that offsets stay the same.
 void leave_events(Block& block) {
   std::string& text = block.text;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -156,7 +157,7 @@ void count_lines_of_window(Trace& trace) {
   process.ledger = std::move(ledger);
   process.footer.emplace();
   process.footer->complete = !process.cut;
-  process.footer->dropped["window"] = 0;  // its file can't tell how many
+  process.footer->dropped["window"] = 0;  // its file does not tell how many
   process.end = End::closed;
 }
 

@@ -34,7 +34,7 @@ class File : NotCopied {
   }
   ~File() { close(fd_); }
 
-  // Writes the text after the first `offset` bytes, and ends the file with it.
+  // Writes the text after the first `offset` bytes, and truncates the file there.
   void end_with(std::string_view text, std::uint64_t offset) {
     while (!text.empty()) {
       const ssize_t n = pwrite(fd_, text.data(), text.size(), static_cast<off_t>(offset));
@@ -49,22 +49,22 @@ class File : NotCopied {
  private:
   [[noreturn]] void fail() const {
     throw read::BadInput(path_, std::string("cannot recover it: ") + std::strerror(errno) +
-                                    "; the ring file still holds what is missing");
+                                    "; the ring file still has the missing part");
   }
 
   fs::path path_;
   int fd_;
 };
 
-// True if the process ran on another host. One of another boot of this machine is dead.
+// True if the process ran on another host. Processes of an earlier boot of this machine are dead.
 bool of_another_host(const read::Header& header) {
   if (header.boot_id == read::boot_id()) return false;
   char host[256] = {};
   return gethostname(host, sizeof host - 1) != 0 || header.host != host;
 }
 
-// Writes the windows' files first and names them last: a name says that a file is whole, and then
-// nothing is added to it. So this can be done again, too.
+// Writes the windows' files first and names them last, since a final name means that the file is
+// complete. So this can be repeated too.
 void write_rest(const read::Source& source, File& rank_file) {
   for (const auto& [name, rest] : source.unfinished) {
     const fs::path part = source.file.parent_path() / (name + std::string(kUnfinishedFile));
@@ -82,7 +82,7 @@ void remove_left(const fs::path& left) {
   }
 }
 
-// Removes the ring of the process, the one that a move should have removed, and an unfinished copy.
+// Removes the process's ring, the original of a moved ring, and an unfinished copy.
 void remove_rings(const fs::path& rank_file, const fs::path& ring, const read::Header& header) {
   const fs::path there = read::ring_path(rank_file, header);
   if (ring != there) {
@@ -95,14 +95,14 @@ void remove_rings(const fs::path& rank_file, const fs::path& ring, const read::H
   remove_left(unfinished);
 }
 
-// True for a file without a line that nobody has open: who made it was killed before it noted that.
+// True for an empty file that nobody has open: its creator was killed before it noted the creation.
 bool was_left(int fd) {
   struct stat file {};
-  fcntl(fd, F_SETSIG, SIGURG);  // should somebody open it meanwhile: a signal that does nothing
+  fcntl(fd, F_SETSIG, SIGURG);  // a harmless signal if somebody opens it meanwhile
   return fstat(fd, &file) == 0 && file.st_size == 0 && fcntl(fd, F_SETLEASE, F_WRLCK) == 0;
 }
 
-// Makes the rank file that a process could not make, or gives it its first lines, and returns its
+// Creates the rank file that a process could not create, or writes its first lines, and returns its
 // path. Empty: the process lives.
 fs::path made_for(const fs::path& path) {
   auto ring = read::RingFile::open(path);
@@ -135,12 +135,13 @@ fs::path made_for(const fs::path& path) {
 
 Result recover(const fs::path& path, bool force) {
   const fs::path rank_file = path.extension() == ".ring" ? made_for(path) : path;
-  if (rank_file.empty()) return {false, "still running, or being recovered by another: left alone"};
+  if (rank_file.empty())
+    return {false, "still running, or being recovered by another tool: left alone"};
   const read::Trace trace = read::load(rank_file);
   if (trace.merged || trace.processes.empty()) return {true, "a merged trace"};
   const read::Process& process = trace.processes.front();
   if (!process.header.window_of.empty()) {
-    return {true, "the file of a window: its rank file is " + process.header.window_of};
+    return {true, "a window's file: its rank file is " + process.header.window_of};
   }
   const fs::path ring_path = read::ring_path(rank_file, process.header);
 
@@ -168,27 +169,27 @@ Result recover(const fs::path& path, bool force) {
     const bool local = process.header.ring.starts_with('/');
     return {false, local ? fmt::format("no ring file; on host {} it was {}: recover it there",
                                        process.header.host, ring_path.string())
-                         : "no ring file: what was not written is gone"};
+                         : "no ring file: unwritten counts are lost"};
   }
   if (process.header.ring.empty()) return {true, "nothing to recover"};
   auto ring = read::ring_of(rank_file, process.header);
   if (!ring) return {true, "nothing to recover"};
-  // A ring that was moved belongs to a process that is known to be dead.
+  // A moved ring belongs to a process that is known to be dead.
   if (ring->path() == ring_path && of_another_host(process.header) && !force) {
-    return {false, fmt::format("of host {}: recover it there, or with --force if pid {} is dead",
+    return {false, fmt::format("from host {}: recover it there, or with --force if pid {} is dead",
                                process.header.host, process.header.pid)};
   }
   File file(rank_file);
   if (!ring->lock() || ring->running()) {
-    return {false, "still running, or being recovered by another: left alone"};
+    return {false, "still running, or being recovered by another tool: left alone"};
   }
-  // The process may have died after it ended its file and before it removed its ring. So may an
-  // earlier recovery.
+  // The process, or an earlier recovery, may have died after it completed the file and before it
+  // removed the ring.
   if (trace.source.cut == read::Source{}.cut) {
     read::name_window_files(trace.source);
     remove_rings(rank_file, ring->path(), process.header);
     remove_left(snapshot);
-    return {true, "closed; its ring file was left over and is removed"};
+    return {true, "closed; its leftover ring file was removed"};
   }
   write_rest(trace.source, file);
   remove_rings(rank_file, ring->path(), process.header);
@@ -197,7 +198,7 @@ Result recover(const fs::path& path, bool force) {
   const auto lines = std::ranges::count(trace.source.rest, '\n');
   return {!partial,
           fmt::format("recovered: {} {} from the ring file{}", lines, lines == 1 ? "line" : "lines",
-                      partial ? ", but not all counts had room in it: they are lower bounds" : "")};
+                      partial ? ", but not all counts fitted into it: they are lower bounds" : "")};
 }
 
 std::vector<std::string> free_removed(const fs::path& folder) {
@@ -216,11 +217,10 @@ std::vector<std::string> free_removed(const fs::path& folder) {
   }
   std::vector<std::string> lines;
   for (const auto& [from, what] : freed) {
-    lines.push_back(
-        fmt::format("{}: the folder was removed: {} of {} killed {} freed, {}; their "
-                    "counts are gone with it",
-                    from.string(), what.rings == 1 ? "the ring file" : "ring files", what.rings,
-                    what.rings == 1 ? "process is" : "processes are", text::bytes(what.bytes)));
+    lines.push_back(fmt::format(
+        "{}: the folder was removed: {} of {} killed {} freed, {}; their counts are lost",
+        from.string(), what.rings == 1 ? "the ring file" : "ring files", what.rings,
+        what.rings == 1 ? "process is" : "processes are", text::bytes(what.bytes)));
   }
   return lines;
 }

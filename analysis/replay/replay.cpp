@@ -19,7 +19,7 @@ namespace {
 struct Program {
   std::string_view function;
   std::string_view name;
-  bool parts = false;  // the size is that of all ranks' parts, each of which it rounds down
+  bool parts = false;  // the size is for all ranks together, and each rank's part is rounded down
 };
 
 constexpr Program kPrograms[] = {
@@ -46,7 +46,7 @@ constexpr Name kTypes[] = {
     {"float16", "half"},      {"float32", "float"},     {"float64", "double"},
     {"bfloat16", "bfloat16"}, {"float8e4m3", "f8e4m3"}, {"float8e5m2", "f8e5m2"},
 };
-// The only reductions that NCCL lets a program make are ncclRedOpCreatePreMulSum's.
+// A custom reduction can only be made with ncclRedOpCreatePreMulSum.
 constexpr Name kReductions[] = {{"sum", "sum"}, {"prod", "prod"}, {"max", "max"},
                                 {"min", "min"}, {"avg", "avg"},   {"custom", "mulsum"}};
 
@@ -61,23 +61,21 @@ const Program* program_of(std::string_view function) {
   return found == std::end(kPrograms) ? nullptr : found;
 }
 
-constexpr std::uint64_t kPartBytes = 16;  // a rank's part is a multiple of it
+constexpr std::uint64_t kPartBytes = 16;  // a rank's part is a multiple of this
 
-// Returns the program that calls the function. Empty if there is none.
+// Returns the program for the function; empty if there is none.
 std::string_view program_for(std::string_view function) {
   const Program* program = program_of(function);
   return program == nullptr ? std::string_view() : program->name;
 }
 
-// Returns what the program calls. It is the function itself, except for ncclBcast and
-// sendrecv_perf.
+// Returns what the program calls: the function itself, except for ncclBcast and sendrecv_perf.
 std::vector<std::string> functions_of(const Call& call) {
   if (call.is_ring()) return {"ncclSend", "ncclRecv"};
   return {call.function == "ncclBcast" ? "ncclBroadcast" : call.function};
 }
 
-// Returns what keeps a run of the program from making this call so often on each rank, and nothing
-// else.
+// Returns why a command can't make exactly this call, this often on each rank.
 std::optional<Why> trouble(const Call& call, std::uint64_t times) {
   const Program* program = program_of(call.function);
   if (program == nullptr) return Why::program;
@@ -88,7 +86,7 @@ std::optional<Why> trouble(const Call& call, std::uint64_t times) {
   return times < 2 ? std::optional(Why::once) : std::nullopt;
 }
 
-// Returns the arguments of that run.
+// Returns the arguments of that command.
 std::vector<std::string> arguments(const Call& call, std::uint64_t times, bool one_rank_each) {
   const std::string bytes = std::to_string(call.bytes);
   std::vector<std::string> words = {"-b", bytes, "-e", bytes, "-d"};
@@ -97,8 +95,8 @@ std::vector<std::string> arguments(const Call& call, std::uint64_t times, bool o
     words.insert(words.end(), {"-o", std::string(theirs(kReductions, call.reduce))});
   }
   if (call.root >= 0) words.insert(words.end(), {"-r", std::to_string(call.root)});
-  // TimeTest warms up -w times with each size. BenchTime then makes one call, and -n more, twice:
-  // out of place and in place. -c 0 makes none whose data is looked at.
+  // TimeTest warms up -w times with each size. BenchTime then makes one call and -n more, twice:
+  // out of place and in place. -c 0 adds no calls to check data.
   const std::uint64_t warm_up = times % 2;
   const std::uint64_t timed = (times - warm_up) / 2 - 1;
   words.insert(words.end(), {"-g", one_rank_each ? "1" : std::to_string(call.nranks), "-w",
@@ -118,8 +116,8 @@ struct Times {
   std::int64_t first_ns = INT64_MAX;
 };
 
-// How often one rank made each call that has a line, by communicator. For sends and receives
-// `root` is the other end.
+// How often a rank made each call that has a line, by communicator. For sends and receives `root`
+// is the peer.
 struct MadeCalls {
   explicit MadeCalls(const Process& /*its lines are enough*/) {}
   void call(const read::Event& e) {
@@ -141,7 +139,7 @@ struct MadeCalls {
     known->second.first_ns = std::min(known->second.first_ns, e.ts_ns);
   }
 
-  static constexpr std::size_t kMost = 65536;  // others are left as if they had no line
+  static constexpr std::size_t kMost = 65536;  // further calls count as without a line
   std::map<std::pair<std::int64_t, Call>, Times> made;
 };
 
@@ -239,8 +237,8 @@ class Planner {
     first_ns = std::min(first_ns, made.first_ns);
   }
 
-  // Takes what a program could make: a call as often as the rank that made it least. A receive goes
-  // with its send.
+  // Takes what a program could make: each call as often as the rank that made it least. A receive
+  // goes with its send.
   void take_common(std::int64_t nranks, Communicator& comm, const Call& call,
                    std::map<std::int64_t, std::uint64_t>& ranks) {
     if (call.function == "ncclRecv") return;
@@ -275,12 +273,10 @@ using report::or_null;
 using text::thousands;
 
 constexpr const char* kHead =
-    "# These runs of nccl-tests' programs make what {} called: each makes the calls that stand {} "
-    "it, and no other. They stand in the order in which their calls were made first.\n"
-    "# https://github.com/NVIDIA/nccl-tests, 2.16.8 or newer (with -w 1 older ones make a call "
-    "more); {}.\n"
-    "# A run makes one call and -n more, out of place, and as many in place. With -n 0 the times "
-    "that it prints mean nothing.\n";
+    "# These nccl-tests commands repeat the calls of {}: each makes the calls named {} it, and no "
+    "others. They are sorted by their first call.\n# https://github.com/NVIDIA/nccl-tests, 2.16.8 "
+    "or newer (older ones make one more call with -w 1); {}.\n# A command makes one call and -n "
+    "more, out of place, and as many in place. With -n 0 the printed times mean nothing.\n";
 
 struct Reason {
   Why why;
@@ -289,15 +285,15 @@ struct Reason {
 };
 constexpr Reason kReasons[] = {
     {Why::graph, "graph", "launches of CUDA graphs made them"},
-    {Why::no_line, "no_line", "of unknown sizes: without a line, or of more sizes than are kept"},
+    {Why::no_line, "no_line", "of unknown size: without a line, or with too many sizes"},
     {Why::program, "program", "nccl-tests has no program that calls it"},
     {Why::type, "type", "nccl-tests does not have the data type, or the reduction"},
-    {Why::communicator, "communicator", "it is not known on which ranks their communicator is"},
-    {Why::ranks, "ranks", "not made by all ranks of the communicator alike, as far as is known"},
-    {Why::ring, "ring", "no ring, in which each rank sends to the next and all alike"},
+    {Why::communicator, "communicator", "the ranks of their communicator are unknown"},
+    {Why::ranks, "ranks", "not known to be the same on all ranks of the communicator"},
+    {Why::ring, "ring", "not a ring in which each rank sends the same to the next"},
     {Why::size, "size",
-     "no data, or a part for each rank that is no multiple of 16 bytes: nccl-tests rounds it"},
-    {Why::once, "once", "made once: a program makes each call twice at least"},
+     "no data, or a part per rank that is no multiple of 16 bytes, which nccl-tests would round"},
+    {Why::once, "once", "made once: nccl-tests makes each call at least twice"},
 };
 
 const Reason& reason(Why why) {
@@ -327,7 +323,7 @@ std::string comment(const Run& run) {
   if (run.communicators > 1) {
     out += fmt::format(", of {} communicators together", thousands(run.communicators));
   }
-  if (run.hosts > 1) out += fmt::format(", which were on {} hosts", run.hosts);
+  if (run.hosts > 1) out += fmt::format(", on {} hosts", run.hosts);
   return out;
 }
 
@@ -343,7 +339,7 @@ std::string left_text(const Plan& plan) {
                          text::bytes(moved.bytes), r.text);
     }
   }
-  return out.empty() ? "" : "# Not in these lines:\n" + out;
+  return out.empty() ? "" : "# Not repeated:\n" + out;
 }
 
 Json to_json(const Run& run, const Launch& launch) {
@@ -366,7 +362,7 @@ Json to_json(const Run& run, const Launch& launch) {
           {"bytes", moved.bytes}};
 }
 
-// A command that is too long for a line goes on in the next one, as a shell takes it.
+// Breaks a long command with backslashes.
 std::string broken(std::string command, std::size_t width) {
   constexpr std::size_t kEnd = 2;  // " \\"
   std::string out;

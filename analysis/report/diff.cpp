@@ -15,9 +15,9 @@ namespace {
 
 using Of = diff::TimeChange::Of;
 
-constexpr double kPart = 0.2;  // of a longer step, that is worth a word
+constexpr double kPart = 0.2;  // share of a longer step that is worth mentioning
 
-// Without its sign.
+// Returns the length without its sign.
 std::string length_of(double ns) {
   return text::duration(static_cast<std::uint64_t>(std::llround(std::abs(ns))));
 }
@@ -74,13 +74,13 @@ std::string cell(const diff::Count& c) {
   return some ? text + fmt::format(", on {} of {} ranks", c.callers, c.of_ranks) : text;
 }
 
-// "+50.0% bytes", "from 0 to 2 calls": there is no share of nothing.
+// "+50.0% bytes", or "from 0 to 2 calls" without a base.
 std::string change(long double a, long double b, const std::string& what) {
   if (a != 0) return share(b - a, a) + " " + what + "s";
   return fmt::format("from 0 to {} {}{}", number(b), what, b == 1 ? "" : "s");
 }
 
-// "+8 calls, +50.0%"; "+8 calls in all, +50.0%" where only some ranks make them.
+// "+8 calls, +50.0%"; "+8 calls in all, +50.0%" if only some ranks make them.
 std::string more_calls(const diff::Count& a, const diff::Count& b) {
   if (a.calls == 0 || a.of_ranks != b.of_ranks) return change(a.calls, b.calls, "call");
   const bool some = std::min(a.callers, b.callers) < a.of_ranks;
@@ -99,8 +99,8 @@ std::string change_of(const diff::CountChange& c) {
   return change(c.a.elements, c.b.elements, "element");
 }
 
-// Names the parts of a step that changed as it did, the largest first. ": computation grew by 27.26
-// ms, waiting for other ranks by 24.11 ms (means over ranks)"
+// Names the parts of a step that changed in the same direction, the largest first. ": computation
+// grew by 27.26 ms, waiting for other ranks by 24.11 ms (means over ranks)"
 std::string parts(const diff::Diff& d, bool longer) {
   const auto more = [&](const diff::TimeChange& t) { return longer ? t.b - t.a : t.a - t.b; };
   std::vector<diff::TimeChange> found;
@@ -117,7 +117,7 @@ std::string parts(const diff::Diff& d, bool longer) {
   return out + " (means over ranks)";
 }
 
-// Names the largest part of a step's change, as far as it is known.
+// Names the largest part of a step's change, if known.
 std::string mostly(const diff::Diff& d) {
   const double all = d.times[0].b - d.times[0].a;
   double most = kPart * std::abs(all);
@@ -133,32 +133,33 @@ std::string mostly(const diff::Diff& d) {
   return out;
 }
 
-// The steps of the two runs, of which the one is told against the other.
-struct Told {
+// The steps of the run that is described, and of the other run.
+struct LongerRun {
   const diff::Lengths& more;
   const diff::Lengths& less;
-  const char* name;  // of the one
+  const char* name;  // of the described run
   const char* other;
 };
-Told told(const diff::Diff& d, bool b) {
-  return b ? Told{d.lengths_b, d.lengths_a, "B", "A"} : Told{d.lengths_a, d.lengths_b, "A", "B"};
+LongerRun longer_run(const diff::Diff& d, bool b) {
+  return b ? LongerRun{d.lengths_b, d.lengths_a, "B", "A"}
+           : LongerRun{d.lengths_a, d.lengths_b, "A", "B"};
 }
 
-// "3,20", or "from 3 to 59" where they are many.
+// "3,20", or "from 3 to 59" if there are many.
 std::string numbers_of(const std::vector<std::int64_t>& steps) {
   constexpr std::size_t kMostNamed = 8;
   return steps.size() > kMostNamed ? fmt::format("from {} to {}", steps.front(), steps.back())
                                    : fmt::format("{}", fmt::join(steps, ","));
 }
 
-// Says what anybody can count, as chance may be much. "All steps take 82.00 ms and 164.00 ms on
-// average, the median one 80.10 ms and 188.30 ms, and 2 of 19 steps of B, 3,12, take longer than
-// any of A's, up to 227.44 ms against 111.12 ms."
+// States plain facts, as chance may be large. "In A and B all steps take 82.00 ms and 164.00 ms on
+// average, the median 80.10 ms and 188.30 ms, and 2 of 19 steps of B, 3,12, take longer than any of
+// A's, up to 227.44 ms against 111.12 ms."
 std::string of_lengths(const diff::Diff& d) {
   const diff::Lengths& a = d.lengths_a;
   const diff::Lengths& b = d.lengths_b;
   if (a.steps == 0 || b.steps == 0) return "";
-  const Told t = told(d, b.longest_ns >= a.longest_ns);
+  const LongerRun t = longer_run(d, b.longest_ns >= a.longest_ns);
   const std::size_t n = t.more.beyond.size();
   const std::string beyond =
       n == 0
@@ -167,13 +168,13 @@ std::string of_lengths(const diff::Diff& d) {
                 ", and {} of {} steps of {}, {}, {} longer than any of {}'s, up to {} against {}",
                 n, t.more.steps, t.name, numbers_of(t.more.beyond), n == 1 ? "takes" : "take",
                 t.other, length_of(t.more.longest_ns), length_of(t.less.longest_ns));
-  return fmt::format(" All steps take {} and {} on average, the median one {} and {}{}.",
+  return fmt::format(" In A and B all steps take {} and {} on average, the median {} and {}{}.",
                      length_of(a.mean_ns), length_of(b.mean_ns), length_of(a.median_ns),
                      length_of(b.median_ns), beyond);
 }
 
-// Returns how much the steps add that stand out from the usual ones, if that changed and far_ones()
-// does not tell most of it; else null.
+// Returns how much outstanding steps add, if that changed and far_ones() does not cover most of it;
+// else null.
 const diff::TimeChange* stand_out(const diff::Diff& d) {
   const auto rare = std::ranges::find(d.times, Of::long_steps, &diff::TimeChange::of);
   if (rare == d.times.end() || !rare->changed()) return nullptr;
@@ -208,28 +209,28 @@ std::string of_usual_step(const diff::Diff& d) {
          (against ? of_lengths(d) : "");
 }
 
-// "1 of 39 steps of B, 20, takes 24.85 s, and none of A more than 186.31 ms: that adds 24.73 s, or
-// 634.17 ms a step on average. "
+// "1 of 39 steps of B, 20, takes 24.85 s, but none of A more than 186.31 ms: that adds 24.73 s, or
+// 634.17 ms per step. "
 std::string far_ones(const diff::Diff& d) {
-  const Told t = told(d, !d.lengths_b.far.empty());
+  const LongerRun t = longer_run(d, !d.lengths_b.far.empty());
   const std::size_t n = t.more.far.size();
   if (n == 0) return "";
   return fmt::format(
-      "{} of {} steps of {}, {}, {} {}, and none of {} more than {}: that adds {}, or {} a step on "
-      "average. ",
+      "{} of {} steps of {}, {}, {} {}, but none of {} more than {}: that adds {}, or {} per "
+      "step. ",
       n, t.more.steps, t.name, numbers_of(t.more.far), n == 1 ? "takes" : "take up to",
       length_of(t.more.longest_ns), t.other, length_of(t.less.longest_ns), length_of(t.more.far_ns),
       length_of(t.more.far_ns / static_cast<double>(t.more.steps)));
 }
 
-// "3 of 19 steps of B, up to 1.03 s, are 2.90 s longer together, and none of A stands out"
-std::string long_ones(const Told& t) {
+// "3 of 19 steps of B, up to 1.03 s, are 2.90 s longer together, but none of A stands out"
+std::string long_ones(const LongerRun& t) {
   const bool one = t.more.out == 1;
   const std::string are =
       fmt::format("{} of {} steps of {}, {}{}, {} {} longer{}", t.more.out, t.more.steps, t.name,
                   one ? "of " : "up to ", length_of(t.more.longest_ns), one ? "is" : "are",
                   length_of(t.more.out_ns), one ? "" : " together");
-  if (t.less.out == 0) return fmt::format("{}, and none of {} stands out", are, t.other);
+  if (t.less.out == 0) return fmt::format("{}, but none of {} stands out", are, t.other);
   return fmt::format("{}, and {} of {} of {} {}", are, t.less.out, t.less.steps, t.other,
                      length_of(t.less.out_ns));
 }
@@ -239,17 +240,16 @@ std::string of_step(const diff::Diff& d) {
     const char* large = d.unlike->in_a ? "A" : "B";
     const char* small = d.unlike->in_a ? "B" : "A";
     return fmt::format(
-        "Steps are not comparable: one of {} has the work of {:g} of {}, which may be "
-        "micro-batches "
-        "of it. So times are not compared{}.",
+        "Steps are not comparable: one of {} has the work of {:g} of {}, which may be its "
+        "micro-batches. So times are not compared{}.",
         large, static_cast<double>(d.unlike->times), small,
         d.no_counts.empty() ? ", and counts over the whole run" : "");
   }
   if (d.times.empty()) {
     return "Times are not compared: " +
-           (d.no_times.empty() ? "none is known of these calls" : d.no_times) + ".";
+           (d.no_times.empty() ? "these calls have no known times" : d.no_times) + ".";
   }
-  if (d.times[0].of != Of::step) {  // of some calls: a step is as long as all of them make it
+  if (d.times[0].of != Of::step) {  // filtered: other calls also determine the length of steps
     return std::ranges::any_of(d.times, &diff::TimeChange::changed)
                ? "Times of these calls changed beyond their noise."
                : "Times of these calls are within their noise.";
@@ -260,7 +260,7 @@ std::string of_step(const diff::Diff& d) {
   const std::string others =
       fmt::format("Steps that stand out from the usual ones add {} {} to a step on average: {}.",
                   length_of(rare->b - rare->a), rare->b > rare->a ? "more" : "less",
-                  long_ones(told(d, rare->b > rare->a)));
+                  long_ones(longer_run(d, rare->b > rare->a)));
   // The part that changed comes first.
   return far_ones(d) + (d.times[0].changed() ? usual + " " + others : others + " " + usual);
 }
@@ -306,7 +306,7 @@ std::string of_counts(const diff::Diff& d) {
 
 constexpr std::size_t kMostShown = 40;
 
-// A row of the one table for people.
+// A row of the printed table.
 struct ChangeRow {
   std::optional<double> cost_ns;  // what it adds to the step
   std::string what, a, b, change, noise;
@@ -363,12 +363,12 @@ std::string side(const char* name, const diff::Run& run) {
       run.steps_seen == 0 ? "steps not known" : check::counted(run.steps_seen, "step"));
 }
 
-// "In B, and not in A: the device of rank 1 stands idle longer than the others' in …"
+// "In B, but not in A: the device of rank 1 stands idle longer than the others' in …"
 std::string only_in_one(const diff::Diff& d) {
   std::string out;
   if (!d.slow_ranks) return out;
   for (const diff::OfOneRun& one : *d.slow_ranks) {
-    out += fmt::format("In {}, and not in {}: {}\n", one.in_b ? "B" : "A", one.in_b ? "A" : "B",
+    out += fmt::format("In {}, but not in {}: {}\n", one.in_b ? "B" : "A", one.in_b ? "A" : "B",
                        text::printable(sentence(one.finding.text)));
   }
   return out;
@@ -442,7 +442,7 @@ Json array_of(const std::vector<T>& all) {
   return j;
 }
 
-// The step takes longer in B, or may do so: worth a report on B.
+// True if the step takes longer in B, or may: then a report on B is worth reading.
 bool may_be_longer(const diff::Diff& d) {
   if (d.slow_ranks && std::ranges::any_of(*d.slow_ranks, &diff::OfOneRun::in_b)) return true;
   return std::ranges::any_of(d.times, [](const diff::TimeChange& t) {
@@ -455,15 +455,15 @@ bool changed(const diff::Diff& d) {
   return !d.counts.empty() || std::ranges::any_of(d.times, &diff::TimeChange::changed);
 }
 
-// Counts were compared, and nothing changed.
+// True if counts were compared and nothing changed.
 bool same(const diff::Diff& d) {
   return d.no_counts.empty() && !changed(d) && d.lengths_a.far.empty() && d.lengths_b.far.empty() &&
          (!d.slow_ranks || d.slow_ranks->empty());
 }
 
-// One or two sentences: what it comes to.
+// Returns the conclusion in one or two sentences.
 std::string verdict(const diff::Diff& d) {
-  // A step's length is not compared of some calls alone.
+  // With filters the lengths of steps are not compared.
   const bool step = !d.times.empty() && d.times[0].of == Of::step;
   const double noise = step ? d.times[0].noise / d.times[0].a : 0;
   if (same(d) && d.same_traces) return "A and B are the same traces: nothing can differ.";
@@ -472,7 +472,7 @@ std::string verdict(const diff::Diff& d) {
            (d.times.empty() ? d.no_times.empty()
                                   ? "and there are no times to compare."
                                   : "and times are not compared (" + d.no_times + ")."
-            : !step         ? "and the times of these calls within their noise."
+            : !step         ? "and the times of these calls are within their noise."
                             : fmt::format("times within {:.1f}%.", 100 * noise));
   }
   return of_step(d) + of_counts(d);
@@ -488,8 +488,8 @@ std::string to_text(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
   for (const std::string& note : b.notes) out += "note: B: " + text::printable(note) + "\n";
   if (d.longer != 1) {
     out += fmt::format(
-        "note: B made {:.4g} times as many calls of most kinds as A: it is taken for "
-        "a run so many times as long\n",
+        "note: B made {:.4g} times as many calls of most kinds as A: it is treated as a run that "
+        "is longer by this factor\n",
         static_cast<double>(d.longer));
   }
   for (const std::string& note : d.notes) out += "note: " + text::printable(note) + "\n";
@@ -500,11 +500,11 @@ std::string to_text(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
                     .room = {.width = width, .breaks = true}});
   }
   if (!judgement.failed.empty()) {
-    out +=
-        fmt::format("\nChanged of what --fail-on names: {}\n", fmt::join(judgement.failed, ", "));
+    out += fmt::format("\nChanged, of the figures that --fail-on names: {}\n",
+                       fmt::join(judgement.failed, ", "));
   }
   if (!judgement.unknown.empty()) {
-    out += fmt::format("{}Not known of what --fail-on names: {}\n",
+    out += fmt::format("{}Unknown, of the figures that --fail-on names: {}\n",
                        judgement.failed.empty() ? "\n" : "", fmt::join(judgement.unknown, ", "));
   }
   if (may_be_longer(d)) {

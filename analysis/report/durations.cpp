@@ -22,12 +22,12 @@ const char* place(bool on_device) {
 }
 
 struct TimeRow : Spread {
-  Value ranks{};           // how many, or which one
-  bool sums_only = false;  // the spread is not known
+  Value ranks{};           // how many, or the only one
+  bool sums_only = false;  // the deviation is unknown
   const Samples* samples = nullptr;
   std::string bucket{};
   std::string operation{};
-  const char* on = "";  // the device or the host
+  const char* on = "";  // device or host
 };
 
 std::vector<Column<TimeRow>> spread_columns() {
@@ -90,15 +90,16 @@ Notes notes(const Histogram& h) {
   const bool calls = !h.of_counts && h.kind != Histogram::Kind::range && h.on_device;
   return notes_if(
       {{h.of_counts,
-        "More scopes ended than have lines: their number and time are counted for all of them; std "
-        "and the shortest are not known."},
+        "Some scopes have no line: number and time are those of all scopes; std and the shortest "
+        "are unknown."},
        {!h.of_counts && h.log_scaled,
         fmt::format("Log-scaled: each bin is about {:.2f} times as wide as the one before.",
                     widens)},
        {calls, fmt::format("{} of {} calls with a line have a device time.",
                            thousands(h.all.time.count), thousands(h.looked))},
-       {calls && h.shared != 0, fmt::format("{} of groups: each has its share of the group's time.",
-                                            check::counted(h.shared, "call"))}});
+       {calls && h.shared != 0,
+        fmt::format("{} of groups: each counts with its share of the group's time.",
+                    check::counted(h.shared, "call"))}});
 }
 
 std::vector<TimeRow> rank_rows(const Histogram& h) {
@@ -134,7 +135,7 @@ Section for_programs(const Histogram& h) {
   return of;
 }
 
-// Each rank's row stands above its bins.
+// Each rank's row comes before its bins.
 std::vector<Section> for_people(const Histogram& h, bool per_rank) {
   const auto rows = [](const char* ranks, const TimeRow& row) {
     return sheet(hist_columns(ranks, nullptr), std::vector{row}, For::people);
@@ -156,7 +157,7 @@ const read::Comm* comm_of(const SlowCall& c) {
   return read::comm_of(*c.rank, c.line.comm);
 }
 
-// A bandwidth of the call, where its time is known.
+// A bandwidth of the call, if its time is known.
 template <typename Of>
 Value bandwidth(const SlowCall& c, Of of) {
   if (!c.bytes || c.time_ns <= 0) return {};
@@ -199,13 +200,12 @@ std::vector<Column<SlowCall>> slow_columns(const Slowest& s) {
 }
 
 Notes notes(const Slowest& s, std::uint64_t all) {
-  Notes out = {
-      s.on_device
-          ? "By the time on the device, in which a call waits for ranks that come late (--by rank "
-            "says who). A collective is listed once, with the rank on which it took longest."
-          : "By the host's time, since no call has a device time (TPROF_TIMING=events): for "
-            "asynchronous calls it is the time to enqueue them, so there is no bandwidth. A "
-            "collective is listed once."};
+  Notes out = {s.on_device
+                   ? "By device time, which includes waits for late ranks (--by rank says who). A "
+                     "collective is listed once, for the rank on which it took longest."
+                   : "By host time, since no call has a device time (TPROF_TIMING=events): for "
+                     "asynchronous calls that is the time to enqueue them, so there is no "
+                     "bandwidth. A collective is listed once."};
   if (s.looked < all) {
     out.push_back(fmt::format("{} of {} calls have a line with that time.",
                               text::thousands(s.looked), text::thousands(all)));
@@ -248,7 +248,7 @@ Section section_of(const tables::OpTimes& times, std::uint64_t all) {
 Json times_of(const tables::OpTimes& times, const tables::OpKey& key) {
   const auto found = times.find(key);
   if (found == times.end()) return nullptr;
-  static const std::vector<Column<TimeRow>> kColumns = op_time_columns();  // a call per operation
+  static const std::vector<Column<TimeRow>> kColumns = op_time_columns();  // built once
   return row_json(kColumns, row_of(found->second));
 }
 

@@ -84,33 +84,33 @@ using text::thousands;
 using check::CommunicatorVerdict;
 using check::Verdict;
 
-constexpr std::size_t kMaxLines = 16;  // for communicators whose ranks did not do the same
+constexpr std::size_t kMaxLines = 16;  // of communicators whose ranks did different things
 
 std::string_view text_of(Verdict verdict) {
   constexpr std::string_view kTexts[] = {
-      "all ranks did the same", "those that were seen did the same", "not all ranks got as far",
+      "all ranks did the same", "the ranks that were seen did the same", "not all ranks got as far",
       "the ranks did NOT do the same"};
   return kTexts[static_cast<int>(verdict)];
 }
 
-// Says what was made, and how that compares. Where there are sends and receives alone, it is these
-// that were compared.
+// Says what was called and whether ranks agree. If there are only sends and receives, these are
+// compared.
 std::string compared(const std::vector<const CommunicatorVerdict*>& all) {
   CommunicatorVerdict sum;
   for (const CommunicatorVerdict* c : all) sum.add(*c);
   if (sum.most != 0 || (sum.sends == 0 && sum.receives == 0) || sum.verdict == Verdict::different) {
-    // Not every rank is in each of several communicators.
+    // With several communicators, not every rank is in each.
     const bool each = all.size() > 1 && sum.verdict == Verdict::same;
     return fmt::format(
         "{}, {}",
         sum.most == 0 ? "no collectives" : check::counted_to(sum.fewest, sum.most, "collective"),
-        each ? "on each all of its ranks did the same" : text_of(sum.verdict));
+        each ? "on each of them all ranks did the same" : text_of(sum.verdict));
   }
   return fmt::format("no collectives, {} and {}{}", check::counted(sum.sends, "send"),
                      check::counted(sum.receives, "receive"),
-                     sum.pairs_differ            ? ", which do NOT fit each other"
-                     : sum.sends != sum.receives ? ", not all of which have an other end"
-                                                 : ", as many as each other");
+                     sum.pairs_differ            ? ", which do NOT match"
+                     : sum.sends != sum.receives ? ", some of which have no counterpart"
+                                                 : ", equally many");
 }
 
 std::string id_of(const CommunicatorVerdict& c) {
@@ -126,8 +126,8 @@ std::string line(const CommunicatorVerdict& c) {
       compared({&c}));
 }
 
-// Returns one line for all communicators of one verdict, the largest of which comes first. Those
-// whose ranks did not do the same get a line each.
+// Returns one line for all communicators with the same verdict, the largest first. Communicators
+// whose ranks did different things get a line each.
 std::string lines(const std::vector<const CommunicatorVerdict*>& alike) {
   const CommunicatorVerdict& largest = *alike.front();
   const std::size_t n = alike.size();
@@ -159,15 +159,14 @@ std::string communicators(const std::vector<CommunicatorVerdict>& all) {
   return out;
 }
 
-// The filters leave this unsaid.
+// Says what the filters leave out.
 std::vector<std::string> notes_of(const filter::Words& only, const job::Job& job) {
   std::vector<std::string> notes;
   if (auto few = filter::absent_of(only.ranks, job)) notes.push_back(std::move(*few));
-  if (!only.ranks.empty()) notes.emplace_back("other ranks are not looked at, nor missed");
+  if (!only.ranks.empty()) notes.emplace_back("other ranks are ignored");
   if (!only.comms.empty()) {
     notes.emplace_back(
-        "of other communicators nothing is said, nor who came late; how ranks ended is of them as "
-        "a whole");
+        "other communicators and late ranks are not reported; how ranks ended is not filtered");
   }
   return notes;
 }
@@ -189,7 +188,7 @@ std::string to_text(const check::Diagnosed& said, const filter::Words& only) {
     });
     out += fmt::format("no communicator{}: {} made {}\n", tried ? " was made" : "",
                        check::counted(processes.size(), "process"),
-                       copies ? "copies only" : "no call that counts");
+                       copies ? "copies only" : "no counted call");
   }
   bool numbers = false;
   for (const check::Finding& f : said.findings) {

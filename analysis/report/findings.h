@@ -1,5 +1,4 @@
-// Findings, and which filters are on, as text for people and as JSON for programs: alike in all
-// commands.
+// Findings and filters as text for people and as JSON for programs, the same in all commands.
 #pragma once
 
 #include <string>
@@ -11,20 +10,20 @@
 
 namespace tprof::report {
 
-// `full`: with its place and the evidence. `brief`: in a list under a heading.
+// `full`: with place and evidence. `brief`: for a list under a heading.
 enum class Detail { full, brief };
 
-// Returns "error: …", with what to do next below it.
+// Returns "error: …", with advice below it.
 std::string to_text(const check::Finding& finding, Detail detail);
 Json to_json(const check::Findings& findings, Detail detail);
 
-std::string next_of(const check::Finding& finding);  // what to do; empty: not known
+std::string next_of(const check::Finding& finding);  // advice; empty: none
 
-// Returns {"ranks": "0-3", "steps": "10-", "notes": [...]}, with those that are given.
+// Returns {"ranks": "0-3", "steps": "10-", "notes": [...]} with the given filters.
 Json only_json(const filter::Words& only, const std::vector<std::string>& notes);
 
-// Returns a line for the filters, and one for each note, each with that before it; empty: none are
-// on.
+// Returns a line for the filters and one for each note, each prefixed by `before`; empty without
+// filters.
 std::string only_text(const filter::Words& only, const std::vector<std::string>& notes,
                       const std::string& before);
 

@@ -29,12 +29,12 @@ using read::Process;
 
 constexpr std::size_t kHostsShown = 16;
 
-// Adds a line "key  value", aligned.
+// Adds an aligned line "key value".
 void field(std::string& out, std::string_view key, const std::string& value) {
   out += fmt::format("  {:<9} {}\n", key, printable(value));
 }
 
-// These take NCCL_VERSION_CODE, as it is since 2.9, and CUDART_VERSION.
+// Take NCCL_VERSION_CODE (since 2.9) and CUDART_VERSION.
 std::string nccl_version(std::int64_t v) {
   return fmt::format("{}.{}.{}", v / 10000, v / 100 % 100, v % 100);
 }
@@ -42,7 +42,7 @@ std::string cuda_version(std::int64_t v) {
   return fmt::format("{}.{}", v / 1000, v % 1000 / 10);
 }
 
-// Adds one line per version and path that served. More than one means that ranks differ.
+// Adds one line per version and path. Several lines mean that ranks differ.
 template <typename Version, typename Path, typename Print>
 void libraries(std::string& out, const job::Job& job, std::string_view key, const Version& version,
                const Path& path, const Print& print) {
@@ -99,15 +99,14 @@ Amounts communication(const tables::Summary& s) {
   return all;
 }
 
-// How many ranks there are, of how many the counts are known, and how long the run is, which the
-// heading tells too.
+// How many ranks there are, for how many counts are known, and the length of the run.
 struct Ranks {
   std::size_t known = 0;
   std::size_t all = 0;
   std::uint64_t run_ns = 0;
 };
 
-// A rank may have started others, which have its number. A process may hold several.
+// Several processes may have the number of a rank, and a process may hold several ranks.
 Ranks ranks_of(const job::Job& job) {
   std::set<std::pair<std::int64_t, std::size_t>> all;
   std::set<std::pair<std::int64_t, std::size_t>> known;
@@ -122,13 +121,13 @@ Ranks ranks_of(const job::Job& job) {
           static_cast<std::uint64_t>(std::max<std::int64_t>(last - first, 0))};
 }
 
-// Some filters leave a part of the run only, and its time is not that.
+// False if filters leave only a part of the run.
 bool is_of_whole_run(const tables::Summary& s) {
   return std::ranges::all_of(
       s.only.given(), [](const auto& given) { return std::string_view(given.first) == "ranks"; });
 }
 
-// Calls can be timed on the device, but nobody asked for that.
+// True if calls could be timed on the device, but TPROF_TIMING is off.
 bool may_be_timed(const job::Job& job) {
   return std::ranges::none_of(job.processes, [](const read::Process* p) {
     const auto timing = p->header.config->find("TPROF_TIMING");
@@ -136,7 +135,7 @@ bool may_be_timed(const job::Job& job) {
   });
 }
 
-// With one queue for all streams timing events would change what the program does.
+// With a single queue, timing events would change the program's behaviour.
 bool has_one_queue(const job::Job& job) {
   return std::ranges::any_of(job.processes, [](const read::Process* p) {
     const auto queues = p->header.env->find("CUDA_DEVICE_MAX_CONNECTIONS");
@@ -144,7 +143,7 @@ bool has_one_queue(const job::Job& job) {
   });
 }
 
-// How long the rank with the most was in calls that make and end communicators, of its life.
+// Describes the rank that spent the most time in creating and ending communicators.
 std::string life(const job::Job& job) {
   const read::Process* most = nullptr;
   std::uint64_t most_ns = 0;
@@ -158,10 +157,11 @@ std::string life(const job::Job& job) {
   if (most == nullptr) return "";
   const auto& longest =
       *std::ranges::max_element(most->ledger->life, {}, &read::LifeCalls::host_ns);
-  return fmt::format("Communicators: {} of {} of {} went into making and ending them ({}: {})\n",
-                     text::duration(most_ns),
-                     check::duration(check::known_until_ns(*most) - most->header.base_time_ns),
-                     check::name_of_rank(*most), longest.name, text::duration(longest.host_ns));
+  return fmt::format(
+      "Communicators: {} of {} of {} were spent on creating and ending them ({}: {})\n",
+      text::duration(most_ns),
+      check::duration(check::known_until_ns(*most) - most->header.base_time_ns),
+      check::name_of_rank(*most), longest.name, text::duration(longest.host_ns));
 }
 
 }  // namespace
@@ -176,7 +176,7 @@ std::string how_many(const std::vector<const Process*>& processes) {
 std::string heading(const tables::Summary& s) {
   const job::Job& job = *s.job;
   const auto [first, last] = check::span_of(job.processes);
-  // A rank may have started others, which have its number.
+  // Several processes may have the number of a rank.
   const std::size_t n = job.processes.size();
   const std::string ranks = check::counted(job.ranks.size(), "rank");
   const std::string processes = how_many(job.processes);
@@ -215,14 +215,13 @@ std::string details(const tables::Summary& s) {
   return out;
 }
 
-// Says what tracing itself took. Empty: not known.
+// Says what tracing itself cost; empty: unknown.
 static std::string own_cost(const tables::Summary& s) {
   const double all_ns = static_cast<double>(s.self_cost_ns) + s.self_in_calls_ns;
   if (s.self_run_ns == 0 || all_ns == 0) return "";
   const auto in_calls = static_cast<std::uint64_t>(s.self_in_calls_ns);
   return fmt::format(
-      "Cost of tprof: {} of CPU in threads of its own{}, {:.2g}% of the time that "
-      "the processes ran\n",
+      "Cost of tprof: {} of CPU in its own threads{}, {:.2g}% of the processes' run time\n",
       text::duration(s.self_cost_ns),
       in_calls == 0 ? "" : fmt::format(" and about {} inside of calls", text::duration(in_calls)),
       100 * all_ns / static_cast<double>(s.self_run_ns));
@@ -241,7 +240,7 @@ static std::string what_moved(const tables::Summary& s) {
   if (nccl.calls == 0) return out;
   const bool timed = nccl.device_timed != 0;
   const auto if_so = [](bool so, auto value) { return so ? std::optional(value) : std::nullopt; };
-  // Calls of a graph have no time of their own: the launch has one.
+  // Replayed calls have no time: only their launch has.
   const auto replays =
       if_so(!timed && nccl.replayed != 0,
             fmt::format("{} of CUDA graphs, which {} no time of {} own",
@@ -251,7 +250,7 @@ static std::string what_moved(const tables::Summary& s) {
   const Ranks ranks = ranks_of(*s.job);
   const std::uint64_t each_ns =
       (timed ? nccl.device_ns : nccl.host_ns) / std::max<std::size_t>(ranks.known, 1);
-  // The time of a few calls is no share of the run.
+  // The time of a few calls can't be put in relation to the run.
   const bool most = !timed || 10.0 * static_cast<double>(nccl.device_timed) >=
                                   9.0 * static_cast<double>(nccl.calls);
   const bool tells = exposure_tells(nccl);
@@ -260,8 +259,8 @@ static std::string what_moved(const tables::Summary& s) {
          filled(
              "Communication: {each} per rank on the {timed?device|host}[ ({exposed} exposed)][, "
              "{share} of the run][ (of {known:,} of {ranks:,} ranks)][; {of_few} of {few:,} of "
-             "{few_timed:,} timed calls exposed, of the others it is not known][; timed: "
-             "{timed_calls:,} of {calls:,} calls]\n[(not in it: {replays})\n][(on the device: with "
+             "{few_timed:,} timed calls exposed, unknown for the others][; timed: {timed_calls:,} "
+             "of {calls:,} calls]\n[(not in it: {replays})\n][(on the device: with "
              "TPROF_TIMING={timing})\n]",
              {{"each", text::duration(each_ns)},
               {"timed", timed},

@@ -23,7 +23,7 @@ using text::thousands;
 constexpr std::size_t kGroupsShown = 8;
 constexpr std::size_t kRowsShown = 100;  // per group
 
-// Returns the calls of a rank per step. A whole number is shown as such.
+// Returns the calls of a rank per step, whole numbers without decimals.
 std::string per_step(std::uint64_t calls, std::uint64_t rank_steps) {
   if (calls == 0 || rank_steps == 0) return "-";
   if (calls % rank_steps == 0) return thousands(calls / rank_steps);
@@ -37,8 +37,7 @@ std::string heading(const LayerGroup& group) {
   if (units != 0) what = check::counted(units, "unit");
   if (buckets != 0) what += (units == 0 ? "" : " and ") + check::counted(buckets, "bucket");
   std::string who = text::names_of(text::Ranks(group.ranks));
-  if (group.no_ranks)
-    who += fmt::format("{}processes that are no ranks", who.empty() ? "" : " and ");
+  if (group.no_ranks) who += fmt::format("{}processes without a rank", who.empty() ? "" : " and ");
   return fmt::format("{}, on {} of {} ranks: {}", who,
                      static_cast<std::int64_t>(group.ranks.size()) == group.nranks
                          ? "a communicator"
@@ -100,7 +99,7 @@ std::vector<Column<BucketRow>> left_columns() {
   return all;
 }
 
-// Explains the figures, and what they rest on.
+// Explains the figures and their evidence.
 Notes notes(const Layers& layers) {
   bool units = false;
   bool buckets = false;
@@ -119,32 +118,32 @@ Notes notes(const Layers& layers) {
         "of gradients."},
        {units,
         "unit: data that forward passes gather at one place in their order, and backward passes "
-        "gather again or reduce-scatter: sharded parameters, as a rule. Units of one size are told "
-        "apart by this order, which backward passes reverse; data that a pass gathers twice counts "
-        "as two units."},
+        "gather again or reduce-scatter: usually sharded parameters. This order, which backward "
+        "passes reverse, separates units of equal size; data that a pass gathers twice counts as "
+        "two units."},
        {buckets,
         "bucket: data that most backward passes reduce at one place in their order, and no forward "
-        "pass gathers or reduces: gradients, as a rule."},
+        "pass gathers or reduces: usually gradients."},
        {named.contains(NamedBy::module), "name: the module's, from FSDP's own ranges."},
        {named.contains(NamedBy::range),
-        "name: the innermost NVTX range around all forward gathers of a unit and none of another; "
-        "where parameters are fetched ahead, it may be the layer before."},
+        "name: the innermost NVTX range around all forward gathers of a unit and no others; with "
+        "prefetching it may be the previous layer."},
        {named.contains(NamedBy::site),
-        "name: the innermost line of the program that all forward gathers of a unit come from, and "
-        "none of another."},
+        "name: the innermost program line that all forward gathers of a unit come from, and no "
+        "others."},
        {left(NoLayer::order),
         "order: calls in passes that differ from most, and calls that nothing assigns to a unit."},
        {left(NoLayer::data),
-        "data: calls that nothing shows to carry parameters or gradients (they may be data, "
-        "activations, norms, flags)."},
+        "data: calls not known to carry parameters or gradients (they may be data, activations, "
+        "norms, flags)."},
        {left(NoLayer::behind),
         "behind: calls in no forward or backward pass: after the last one of a step (optimizer, "
         "evaluation, checkpoint), or on another thread."},
        {left(NoLayer::outside),
         "outside: calls outside all steps (setup), without a line, or in CUDA graphs."},
        {!layers.adds_up,
-        "Rows do not add up to the totals: the lines are newer than the last ledger, so what is "
-        "outside is not known."}});
+        "Rows do not add up to the totals: the lines are newer than the last ledger, so calls "
+        "outside are unknown."}});
 }
 
 std::string why_none(const Layers& layers, const steps::Found& found) {
@@ -155,8 +154,7 @@ std::string why_none(const Layers& layers, const steps::Found& found) {
     return "no thread is known to be autograd's, so forward and backward passes can't be told "
            "apart";
   }
-  return "forward passes share no order of gathers that backward passes gather again or "
-         "reduce-scatter, and backward passes share no order of reduced gradients";
+  return "neither forward passes nor backward passes make their calls in a common order";
 }
 
 }  // namespace
@@ -195,7 +193,7 @@ std::vector<Section> layer_sections(const tables::Summary& s, For who) {
   left.notes = notes(layers);
   if (!layers.unnamed.empty() && n != 0) {
     left.notes.push_back(
-        fmt::format("{}: no thread is known to be autograd's, so nothing is told of them.",
+        fmt::format("{}: no thread is known to be autograd's, so their layers are unknown.",
                     check::names_of(layers.unnamed)));
   }
   append(left.notes, how_found(found));

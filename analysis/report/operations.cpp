@@ -15,7 +15,7 @@ namespace {
 using read::Amounts;
 
 struct OpRow {
-  tables::OpKey key;  // what the calls of a row have in common; the rest is empty
+  tables::OpKey key;  // what the row's calls have in common; other fields are empty
   std::string role;   // of the communicator
   Amounts amounts;
   std::optional<double> busbw;
@@ -40,13 +40,14 @@ std::vector<OpRow> rows_of(const tables::Summary& s, Apart apart) {
   return rows;
 }
 
-// People see no bucket: the function tells it, but for copies, which one makes in all directions.
+// People see no bucket, as the function implies it, except for copies, whose function has several
+// directions.
 std::string name_with_direction(const OpRow& r) {
   if (!is_copy(r.key.bucket)) return r.key.name;
   return fmt::format("{} {}", r.key.name, bucket_name(r.key.bucket));
 }
 
-// A figure of the operations that have a bandwidth.
+// A bandwidth column, for operations that have one.
 template <typename Of>
 Figure timed_figure(const char* title, const char* key, Of of, Show show) {
   return {title, key, Unit::ns,
@@ -129,8 +130,8 @@ Section operation_section(const tables::Summary& s, const char* title, Apart apa
       .title = title, .table = sheet(op_columns(s, apart, timed, who), rows, who), .at = ""};
   if (!timed && !rows.empty()) {
     of.notes = {
-        "No algbw and busbw: they need the device time of a call; the host time is only that of "
-        "enqueueing it."};
+        "No algbw and busbw: they need device times; a call's host time only covers enqueueing "
+        "it."};
   }
   return of;
 }

@@ -46,8 +46,7 @@ Json payload_json(const Payloads& p) {
           {"max", whole_or_real(p.max)}};
 }
 
-// True if it is known which calls began inside: not of ranges that were all started and ended by
-// themselves.
+// True if the calls inside are known, which they are not for start/end ranges.
 bool holds_calls(const RangeRow& r) {
   const bool only_apart = r.apart != 0 && r.apart == r.time.count && r.open == 0;
   return !r.mark && !only_apart;
@@ -63,7 +62,7 @@ Value inside_json(const RangeRow& r) {
   return inside;
 }
 
-// `whole`: only where every scope has a line.
+// `whole`: only if every scope has a line.
 template <typename Of>
 Column<RangeRow> time(const char* title, const char* key, Of of, Show show, bool whole = false) {
   return {title, key, Unit::ns,
@@ -146,13 +145,12 @@ Notes notes(const tables::RangeTotals& totals) {
         "Inside: calls that the thread of a range began while it was open (PyTorch's backward runs "
         "on threads of its own), nested ranges included."},
        {all.elements + all.bytes + all.errors != 0,
-        "elements, own bytes: as the program's scopes told them; errors: an exception left the "
-        "scope."},
+        "elements, own bytes: given by the program's scopes; errors: an exception left the scope."},
        {all.open != 0,
-        "open: ranges that were open when the trace ended; no figure has their time."},
+        "open: ranges that were open when the trace ended; no figure includes their time."},
        {all.beyond != 0, check::counted(all.beyond, "scope") +
-                             " without a line: in count, total, mean and max, and not in the calls "
-                             "inside; std and min are not known."},
+                             " without a line: included in count, total, mean and max, but not in "
+                             "the calls inside; std and min are unknown."},
        {all.vague != 0, check::counted(all.vague, "range") + " may hold more calls than shown."},
        {!totals.all_lines, "Not every call has a line: the calls inside are lower bounds."},
        {totals.dropped != 0, fmt::format("Not shown here: {} without a line.",
@@ -166,7 +164,7 @@ std::vector<Section> range_sections(const tables::Summary& of, For who) {
   Section s = {.title = "NVTX ranges", .at = "", .room = {.rows = kRangesShown, .names = " names"}};
   if (totals.ranges.empty()) {
     s.lead = {
-        "none: the program made none, or they did not arrive, as they do under `tprof run` or with "
+        "none: the program made none, or they did not arrive: they do under `tprof run`, or with "
         "NVTX_INJECTION64_PATH set to the path of libtprof.so."};
   } else {
     s.table = sheet(range_columns(totals.all_lines), by_time(totals), who);

@@ -29,7 +29,7 @@ std::string text_of(const symbols::Place& p) {
   return fmt::format("{}:{} {}", file_name(p.file), p.line, p.function);
 }
 
-// Returns what is known of a native frame, with all that was inlined.
+// Returns the texts of a native frame, including inlined functions.
 std::vector<std::string> texts_of(const symbols::Frame& frame, const symbols::Names& names) {
   std::vector<std::string> texts;
   for (const symbols::Place& p : names.of(frame)) texts.push_back(frame.object + " " + text_of(p));
@@ -37,7 +37,7 @@ std::vector<std::string> texts_of(const symbols::Frame& frame, const symbols::Na
   return texts;
 }
 
-// Returns what made the call: the innermost frame, native or Python's.
+// Returns the caller: the innermost frame, native or Python.
 std::string caller(const SiteKey& site, const symbols::Names& names) {
   if (!site.native.empty() && !names.of(site.native[0]).empty()) {
     return texts_of(site.native[0], names)[0];
@@ -53,7 +53,7 @@ std::string place(const SiteKey& site) {
   return site.frames.empty() ? "-" : tables::text_of(site.frames.back());
 }
 
-// Lists the native stacks of the sites that moved most, as far as it can be read at a glance.
+// Lists the first few native stacks of the sites that moved most.
 Notes stack_lists(const tables::SiteTotals& totals) {
   constexpr std::size_t kStacks = 5;
   constexpr std::size_t kFrames = 12;
@@ -84,7 +84,7 @@ Notes stack_lists(const tables::SiteTotals& totals) {
   return out;
 }
 
-// A site as people see it.
+// A site as shown to people.
 struct Shown {
   std::string place;
   std::string caller;
@@ -96,10 +96,10 @@ struct Shown {
 
 struct Row : Shown {
   Amounts amounts;
-  const SiteKey* site = nullptr;  // null: of several that look alike
+  const SiteKey* site = nullptr;  // null: several sites that look alike
 };
 
-// Adds up sites that look alike here. The JSON has each as a whole.
+// Adds up sites that look alike in text. The JSON has each site.
 std::vector<Row> rows_of(const tables::SiteTotals& totals) {
   std::map<Shown, Amounts> sums;
   for (const auto& [key, amounts] : totals.calls) {
@@ -153,7 +153,7 @@ Json native_json(const SiteKey& site, const symbols::Names& names) {
   return native;
 }
 
-// Adds what tells a single site from all others: for programs.
+// Adds columns that identify a single site, for programs.
 std::vector<Column<Row>> whole_columns(const symbols::Names& names) {
   std::vector<Column<Row>> all = {
       {nullptr, "object", Unit::name, [](const Row& r) { return r.site->object; }},
@@ -189,7 +189,7 @@ std::vector<Section> site_sections(const tables::Summary& of, For who) {
   s.table = sheet(site_columns(), rows_of(totals), who);
   s.notes = {
       "in the program: the innermost Python frame outside of installed packages, else the "
-      "outermost that is known; - if Python was not running."};
+      "outermost known one; - if Python was not running."};
   append(s.notes, stack_lists(totals));
   if (!totals.all_lines) s.notes.emplace_back("Not every call has a line: these are lower bounds.");
   return {std::move(s)};

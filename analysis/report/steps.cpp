@@ -30,7 +30,7 @@ Sheet figures_of_steps(const StepTotals& totals) {
                        std::vector<std::uint64_t> values) {
     std::ranges::sort(values);
     std::vector<Value>& row = sheet.rows.emplace_back(std::vector<Value>{bucket, what});
-    for (const std::size_t percent : {0, 50, 99, 100}) {  // by nearest rank: values that occur
+    for (const std::size_t percent : {0, 50, 99, 100}) {  // nearest-rank percentiles
       row.emplace_back(show(values[(percent * (values.size() - 1) + 99) / 100]));
     }
   };
@@ -87,7 +87,7 @@ Notes odd_text(const StepTotals& totals) {
   return out;
 }
 
-// By step, how its calls differ from those of most.
+// By step: how its calls differ from most steps.
 std::map<std::int64_t, Json> differences_of(const StepTotals& totals) {
   std::map<std::int64_t, Json> all;
   for (const Odd& odd : tables::odd_ones(totals)) {
@@ -116,7 +116,7 @@ Json buckets_json(const tables::Buckets& buckets) {
   return all;
 }
 
-// Each step by itself, and how they were found.
+// Each step, and how steps were found.
 Section every_step(const StepTotals& totals, const steps::Found& found) {
   const bool none = found.how == steps::How::none;
   const auto if_found = [&](auto fact) { return none ? Json() : Json(fact); };
@@ -166,13 +166,13 @@ Notes how_found(const steps::Found& found) {
   const bool marked = found.how == steps::How::mark;
   Notes out = notes_if(
       {{marked, n + ", marked by the program."},
-       {!marked && found.whole_steps, n + ", found from what repeats."},
+       {!marked && found.whole_steps, n + ", found by repetition."},
        {!marked && !found.whole_steps,
-        thousands(found.steps.size()) + " repeats: each is a step, or one micro-batch of a step or "
-                                        "of an evaluation; the calls do not tell which."},
+        thousands(found.steps.size()) +
+            " repeats: each may be a step, or a micro-batch of a step or of an evaluation."},
        {found.counted_on,
-        "The program's step numbers begin again: here they are counted on, so that each step has "
-        "its own."}});
+        "The program's step numbers restart: here steps are renumbered, so that each number is "
+        "unique."}});
   for (const std::string& sentence : found.unknown) out.push_back(sentence + ".");
   return out;
 }
@@ -190,9 +190,9 @@ std::vector<Section> step_sections(const tables::Summary& s, For who) {
   of.table = figures_of_steps(totals);
   of.notes = odd_text(totals);
   of.notes.emplace_back(
-      "Calls, bytes and host time are sums over the ranks. The step's time is the mean of the "
-      "hosts' that do not run ahead of the others, which may run ahead of their devices: tprof "
-      "report tells the devices'.");
+      "Calls, bytes and host time are sums over the ranks. The step's time is the mean over the "
+      "hosts that do not run ahead of other hosts; all may run ahead of their devices, whose times "
+      "tprof report has.");
   return {of};
 }
 

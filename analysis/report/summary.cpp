@@ -31,7 +31,7 @@ std::string title_of_totals(const tables::Summary& s) {
   const std::string over = how_many(s.job->processes);
   if (!s.only_steps) return "Totals over " + over;
   return fmt::format("Totals of steps {} over {}{}", named(*s.only_steps), over,
-                     s.found.exact ? "" : ": calls that have lines");
+                     s.found.exact ? "" : ": calls with lines");
 }
 
 Section brief(Section section) {
@@ -49,7 +49,7 @@ std::string commands(const std::vector<std::string>& next) {
   return out;
 }
 
-// Returns until when ranks that did not close are known: CLOCK_REALTIME in nanoseconds, by rank.
+// Returns until when unclosed ranks are known: CLOCK_REALTIME in nanoseconds, by rank.
 Json known_until(const tables::Summary& s) {
   Json j = Json::object();
   for (const read::Process* p : s.job->processes) {
@@ -124,7 +124,7 @@ std::string to_text(const tables::Summary& s, const TextOptions& options) {
   if (first_screen) {
     if (any && !s.histogram)
       add(brief(operation_section(s, "Largest operations", {.size = true}, For::people, true)));
-    // A histogram stands in place of the table that is shown when none is asked for.
+    // A histogram replaces the default table.
   } else if (!s.histogram || options.by > By::size) {
     for (Section& section : row_of(options.by).sections(s, For::people)) {
       add(std::move(section), options.by != By::none);
@@ -160,7 +160,7 @@ std::string to_json(const tables::Summary& s, By by, bool lines) {
                       {"run_ns", s.self_run_ns}};
   }
   put(j, "buckets", bucket_section(s, "", For::programs));
-  for (std::size_t b = 0; b <= kBucketCount; ++b) {  // one by one: a table of all ranks is large
+  for (std::size_t b = 0; b <= kBucketCount; ++b) {  // one by one, as a table of all ranks is large
     put(j, "buckets", rank_section(s, For::programs, b));
   }
   for (auto& [key, part] : split_buckets(s)) put(j, key, std::move(part));

@@ -115,8 +115,8 @@ std::string cut(const std::string& text, std::size_t most) {
 std::string to_text(Sheet sheet, const Room& room) {
   using enum text::Table::Align;
   std::vector<std::pair<std::string, text::Table::Align>> titles;
-  std::vector<std::size_t> all;     // the columns that are shown
-  std::vector<std::size_t> may_go;  // the last of them first
+  std::vector<std::size_t> all;     // shown columns
+  std::vector<std::size_t> may_go;  // the last one goes first
   for (std::size_t c = 0; c < sheet.heads.size(); ++c) {
     if (!shown(sheet, c)) continue;
     const Head& head = sheet.heads[c];
@@ -154,9 +154,8 @@ std::string to_text(Sheet sheet, const Room& room) {
     left_out += (left_out.empty() ? "" : ", ") + titles[i].first;
   }
   if (room.tells_columns && !left_out.empty()) {
-    out += fmt::format(
-        "  no room for {}: shown on a wider terminal, or in a pipe with a larger COLUMNS\n",
-        left_out);
+    out += fmt::format("  no room for {}: use a wider terminal, or a larger COLUMNS in a pipe\n",
+                       left_out);
   }
   return out;
 }

@@ -1,5 +1,5 @@
-// Tables whose cells are values, and the sentences above and below them: one list of columns is
-// drawn as text for people and as JSON for programs.
+// Tables of values with the sentences around them. One list of columns becomes text for people and
+// JSON for programs.
 #pragma once
 
 #include <concepts>
@@ -21,11 +21,11 @@
 
 namespace tprof::report {
 
-// JSON whose keys stay in the order in which they were put.
+// JSON with keys in insertion order.
 
 using Json = nlohmann::ordered_json;
 
-// Null for what is absent: empty text is a field that is not known.
+// Null for absent values and empty text.
 inline Json or_null(const std::string& text) {
   return text.empty() ? Json() : Json(text);
 }
@@ -34,17 +34,16 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
-// As it is printed. `indent` -1: in one line.
+// Prints JSON. `indent`: -1: on one line.
 inline std::string printed(const Json& json, int indent = 1) {
   return json.dump(indent, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
-// The unit says how people see a cell. Programs get the plain number, in base units. `_not_0` shows
-// "-" for 0.
+// How people see a cell. Programs get the plain number in base units. `_not_0`: "-" for 0.
 enum class Unit {
   text,
   right_text,
-  name,  // text that is blank for people where it is not known, or empty
+  name,  // text, blank for people if unknown or empty
   number,
   count,
   count_not_0,
@@ -53,38 +52,38 @@ enum class Unit {
   ns,
   ns_not_0,
   rate,        // with two decimals
-  share,       // of 1, as a percentage
+  share,       // a fraction, as a percentage
   size_class,  // [2^n, 2^(n+1)) bytes
   utc,         // CLOCK_REALTIME in nanoseconds
-  exposed,     // a part of a time
+  exposed,     // part of a time
 };
 
 enum class Show {
   always,
-  if_any,      // no row says anything: the text has no such column
-  label,       // blank where all labels are those of the row above
-  if_room,     // as if_any, and left out where the table is too wide, the rightmost first
-  last_to_go,  // as if_room, where the table is still wider without all of these
+  if_any,      // hidden in text if all rows are empty
+  label,       // blank if all labels equal those of the row above
+  if_room,     // as if_any; dropped if the table is too wide, the rightmost first
+  last_to_go,  // as if_room, but dropped last
 };
 
 enum class For { people, programs };
 
-// The form in which programs get the rows.
+// How programs get the rows.
 enum class Shape {
   rows,     // an array of objects
-  members,  // an object of objects, each named by its first column
-  columns,  // an object of arrays, each named by its column
-  row,      // the object of the only row; null if there is none
+  members,  // an object of objects, keyed by the first column
+  columns,  // an object of arrays, keyed by column
+  row,      // the only row as an object; null if there is none
 };
 
 struct Unknown {};  // "-" for people, null for programs
-struct Part {       // programs get the nanoseconds, people also their share
+struct Part {       // programs get nanoseconds, people also the share
   std::uint64_t ns = 0;
-  std::uint64_t of_ns = 0;  // 0: it says nothing, "-"
+  std::uint64_t of_ns = 0;  // 0: shows "-"
 };
 
-// Whatever a row has: texts, numbers, flags, and any of these that may be absent. A process is its
-// rank; people see what else names it if it has none. Numbers in a list are ranges for people.
+// A cell: text, number, flag, or any of these that may be absent. A process shows as its rank, or
+// another name for people if it has none. Lists of numbers are ranges for people.
 struct Value {
   std::variant<Unknown, std::int64_t, std::uint64_t, double, std::string, Part,
                const read::Process*, std::vector<std::int64_t>, Json>
@@ -139,8 +138,8 @@ struct Column {
   Show show = Show::always;
 };
 
-// The value of each column for each row. It has the columns that one of the two sees: JSON of a
-// column that only programs get may be large.
+// The cells of all rows, with the columns for people or for programs only, as JSON columns may be
+// large.
 struct Sheet {
   std::vector<Head> heads;
   std::vector<std::vector<Value>> rows{};
@@ -165,22 +164,21 @@ Sheet sheet(const std::vector<Column<Row>>& columns, const std::vector<Row>& row
 
 // How much of a table people see.
 struct Room {
-  std::size_t width = SIZE_MAX;  // of a line, in characters
-  bool breaks = false;           // text that makes lines longer goes on in the next one
+  std::size_t width = SIZE_MAX;  // characters per line
+  bool breaks = false;           // long text continues on the next line
   std::size_t rows = SIZE_MAX;
-  const char* names = "";           // what rows are, such as " names"
+  const char* names = "";           // what the rows are, such as " names"
   const char* all_with = "--json";  // the option that shows all rows
-  bool tells_columns = false;       // names those for which there is no room
+  bool tells_columns = false;       // names dropped columns
 };
 
 std::string ratio(std::uint64_t part, std::uint64_t all);  // "12.3%"
 std::string cut(const std::string& text,
-                std::size_t most);  // printable, with "..." if it is longer
+                std::size_t most);  // printable, shortened with "..."
 
-// Takes the sheet by value to give back each row's memory once it is drawn: a table may have
-// 100,000 rows.
+// Takes the sheet by value to free each row once it is drawn: a table may have 100,000 rows.
 std::string to_text(Sheet sheet, const Room& room = {});
-// The columns that people and programs see: [title, key, unit].
+// Returns [title, key, unit] for each column.
 Json heads_json(const Sheet& sheet);
 Json to_json(Sheet sheet, Shape shape = Shape::rows);
 
@@ -206,7 +204,7 @@ void append(std::vector<Column<Row>>& to, const std::vector<Column<Row>>& more) 
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// Empty text means that the field is not known.
+// Empty text means unknown.
 inline Value or_unknown(const std::string& text) {
   return text.empty() ? Value() : Value(text);
 }
@@ -214,19 +212,19 @@ inline Value or_unknown(const std::string& text) {
 using Notes = std::vector<std::string>;  // sentences
 
 struct Section {
-  std::string title{};  // empty: people read on in the section before
+  std::string title{};  // empty: continues the previous section
   Notes lead{};
-  Sheet table{};  // without columns: people see no table
+  Sheet table{};  // no table without columns
   Notes notes{};
-  // A JSON pointer below the report's key for the view. Absent: programs don't get the table.
+  // A JSON pointer below the view's key. Absent: programs don't get the table.
   std::optional<std::string> at{};
   Shape shape = Shape::rows;
-  Json facts{};  // for programs: what stands beside the table
+  Json facts{};  // for programs: values besides the table
   Room room{};
 };
 
 void append(Notes& to, const Notes& more);
-Notes notes_if(std::initializer_list<std::pair<bool, std::string>> all);  // those that are true
+Notes notes_if(std::initializer_list<std::pair<bool, std::string>> all);  // the true ones
 std::string to_text(Section section);
 void put(Json& to, const char* key, Section section);
 

@@ -19,7 +19,7 @@ using text::thousands;
 constexpr const char* kAll = "ALL";
 constexpr const char* kObjects = "ALLGATHER_OBJ";
 
-// True if it is known of any copy of the bucket what the host's side was.
+// True if the host memory of any copy of the bucket is known.
 bool any_host_memory(const tables::Summary& s, std::size_t bucket) {
   for (std::size_t m = 0; m < kHostMemoryKinds; ++m) {
     const bool known = static_cast<HostMemory>(m) != HostMemory::unknown;
@@ -28,7 +28,7 @@ bool any_host_memory(const tables::Summary& s, std::size_t bucket) {
   return false;
 }
 
-// People see the buckets that have calls, and below them what these were.
+// People see the buckets with calls, and their parts below.
 std::vector<BucketRow> shown_buckets(const tables::Summary& s) {
   std::vector<BucketRow> rows;
   const auto row = [&](std::string_view name, const Amounts& a) {
@@ -74,9 +74,9 @@ Notes notes(const tables::Summary& s, const Amounts& all) {
   return notes_if(
       {{all.exposure_known != 0,
         fmt::format(
-            "exposed: while the device computed nothing; known of {} of {} timed calls{}",
+            "exposed: while the device computed nothing; known for {} of {} timed calls{}",
             thousands(all.exposure_known), thousands(all.device_timed),
-            some_left ? "; a bucket has it where it is known of half of them or more" : "")},
+            some_left ? "; shown for buckets in which it is known for at least half of them" : "")},
        {s.compute.window_ns != 0, fmt::format("compute kernels: busy {} of {} of device time",
                                               ratio(s.compute.busy_ns, s.compute.window_ns),
                                               text::duration(s.compute.window_ns))}});
@@ -106,7 +106,7 @@ void add_rank(std::vector<BucketRow>& to, std::int64_t rank, const tables::Bucke
   if (to.size() == before) to.push_back({name, "none", {}});
 }
 
-// An object with the figures of each row.
+// An object with each row's figures.
 Section figures_by_name(const std::vector<BucketRow>& rows, const std::string& at) {
   std::vector<Column<BucketRow>> columns = {{nullptr, "name", Unit::text, &BucketRow::label}};
   append(columns, call_figures());
@@ -117,9 +117,9 @@ Section figures_by_name(const std::vector<BucketRow>& rows, const std::string& a
 using tables::CommSummary;
 
 constexpr std::ptrdiff_t kCommsShown = 20;
-constexpr const char* kGuess = "role?: a guess, from what was sent in which pass.";
+constexpr const char* kGuess = "role?: a guess from what was sent in which pass.";
 
-// "588 to 589" where ranks differ, as `tprof check` says it.
+// "588 to 589" if ranks differ, as in `tprof check`.
 std::string collectives_text(const CommSummary& c) {
   const std::string most = text::thousands(c.collectives);
   const std::uint64_t fewest = c.fewest.value_or(c.collectives);
@@ -151,7 +151,7 @@ std::string whose(const MemoryOfProcess& m) {
   return name;
 }
 
-// People see all places of one kind together.
+// People see one row per kind.
 Sheet by_kind(const tables::Memory& memory) {
   Sheet all{.heads = {{"memory", nullptr, Unit::text},
                       {"places", nullptr, Unit::count},
@@ -178,7 +178,7 @@ Sheet by_kind(const tables::Memory& memory) {
   return all;
 }
 
-// Programs get each place by itself.
+// Programs get each process and device.
 std::vector<Column<MemoryOfProcess>> place_columns() {
   using Use = MemoryOfProcess;
   return {{nullptr, "rank", Unit::text, &Use::process},
@@ -209,7 +209,7 @@ Section rank_section(const tables::Summary& s, For who, std::optional<std::size_
   if (bucket) {
     of.at = fmt::format("/{}/per_rank", *bucket < kBucketCount ? kBuckets[*bucket].name : kAll);
   }
-  constexpr std::size_t kAtOnce = 1024;  // rows are much larger than their cells
+  constexpr std::size_t kAtOnce = 1024;  // rows are much larger than cells
   std::vector<BucketRow> rows;
   const auto add = [&] {
     std::ranges::move(sheet(columns, rows, who).rows, std::back_inserter(of.table.rows));
@@ -262,8 +262,8 @@ Section section_of(const std::vector<CommSummary>& comms, For who) {
 Section section_of(const tables::Memory& memory, For who) {
   return {.title = "Memory that the program allocated",
           .table = who == For::people ? by_kind(memory) : sheet(place_columns(), memory.uses, who),
-          .notes = {"as it was asked for; at the end: of all together. The device's granularity, "
-                    "CUDA's own and what shares a pool come on top."},
+          .notes = {"as requested; at the end: in total. The device's granularity, CUDA's own "
+                    "memory and pool overhead come on top."},
           .at = ""};
 }
 

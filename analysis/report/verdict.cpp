@@ -20,7 +20,7 @@ using check::Kind;
 using check::LateRank;
 using check::Severity;
 
-// Null: there is none.
+// Returns null if there is none.
 template <typename Test>
 const Finding* first_of(const Findings& all, const Test& test) {
   const auto f = std::ranges::find_if(all, test);
@@ -31,9 +31,9 @@ const Finding* of_kind(const Findings& all, Kind kind) {
   return first_of(all, [&](const Finding& f) { return f.kind == kind; });
 }
 
-constexpr double kLeastShare = 0.01;  // of the time: what costs less is not why a job is slow
+constexpr double kLeastShare = 0.01;  // share of time; anything less does not make a job slow
 constexpr double kLateShare = 0.05;
-constexpr std::int64_t kTimesTheOthers = 4;  // those of half of the other ranks
+constexpr std::int64_t kTimesTheOthers = 4;  // the median of the other ranks
 
 std::string with_stop(std::string text) {
   if (!text.empty() && text.back() != '.') text += '.';
@@ -45,7 +45,7 @@ std::string as_sentence(std::string text) {
   return with_stop(std::move(text));
 }
 
-// A sentence about an unreadable file begins with its path, which keeps its letters.
+// A sentence about an unreadable file begins with its path, which is not capitalised.
 std::string as_sentence(const Finding& f) {
   std::string text = text::printable(sentence(f.text));
   return f.kind == Kind::unreadable ? with_stop(std::move(text)) : as_sentence(std::move(text));
@@ -62,7 +62,7 @@ double share_of(const LateRank& r, const Known& known, bool own) {
              : static_cast<double>(ns) / static_cast<double>(known.late->span_ns);
 }
 
-// True if nobody has made a call for a moment, in a job that runs.
+// True if a running job has made no call for a moment.
 bool stands(const Finding& f) {
   return f.kind == Kind::running && check::has_value(f.text.values, "quiet");
 }
@@ -73,7 +73,7 @@ std::optional<T> optional_of(const check::Values& values, std::string_view name)
   return value == nullptr ? std::nullopt : std::optional(*value);
 }
 
-// How much of the run a job that ended without closing had stood still at its end.
+// The share of the run that an unclosed job had stood still at its end.
 double stood_share(const check::Diagnosed& said) {
   const Finding* f = of_kind(said.findings, Kind::not_closed);
   if (f == nullptr) return 0;
@@ -86,16 +86,16 @@ double stood_share(const check::Diagnosed& said) {
   return run_ns <= 0 ? 0 : static_cast<double>(quiet->n) / static_cast<double>(run_ns);
 }
 
-// The rank that was waited for far longer than the others; null: none was. `own`: what a host may
-// have waited for its device, behind values that it reads, does not count. Short runs have no
-// finding of it (check/lateness.cpp), and a share of the time is as true of them.
+// Returns the rank that others waited for far longer than for any other; null: none. `own`: without
+// the time that its host may have waited for its device to read values. Short runs have no such
+// finding (check/lateness.cpp), so this goes by the share of time.
 const LateRank* waited_for(const Known& known, bool own) {
   if (known.late == nullptr || known.late->ranks.size() < 2) return nullptr;
   const auto sum = [&](const LateRank* r) { return own ? r->own_ns() : r->sum_ns; };
   std::vector<const LateRank*> all;
   for (const LateRank& r : known.late->ranks) all.push_back(&r);
   std::ranges::stable_sort(all, std::ranges::greater(), sum);
-  const bool read = all[0]->own_ns() < all[0]->sum_read_ns;  // it was mostly that
+  const bool read = all[0]->own_ns() < all[0]->sum_read_ns;  // reads explain most of it
   const bool more = sum(all[0]) / kTimesTheOthers >= sum(all[all.size() / 2]);
   return read != own && more && share_of(*all[0], known, own) >= kLateShare ? all[0] : nullptr;
 }
@@ -106,10 +106,9 @@ std::string came_last(const LateRank& r) {
 }
 
 constexpr const char* kNothing = "Nothing is wrong";
-constexpr double kMuchExposed = 0.1;  // of a step: then nobody would call it well
+constexpr double kMuchExposed = 0.1;  // of a step; more is not fine
 
-// If all communicators have the same ranks, those of several hosts, nothing tells which transfers
-// are slow.
+// If all communicators have the same ranks on several hosts, slow transfers can't be recognised.
 std::string no_cause(const check::Diagnosed& said) {
   const auto host = [](const read::Process* p) -> std::string_view { return p->header.host; };
   const auto& all = said.job->processes;
@@ -119,8 +118,8 @@ std::string no_cause(const check::Diagnosed& said) {
     return c.members.size() > 1 && c.members.size() < said.job->ranks.size();
   });
   return one_host || differ ? "and no cause of that was found"
-                            : "and no cause of that was found (links that are always slow can't be "
-                              "told where all communicators have the same ranks)";
+                            : "and no cause of that was found (permanently slow links can't be "
+                              "recognised if all communicators have the same ranks)";
 }
 
 std::string everybody(const check::Diagnosed& said) {
@@ -132,7 +131,7 @@ bool sent_any(const check::CommunicatorVerdict& c) {
   return c.collectives + c.sends + c.receives != 0;
 }
 
-// Says what the ranks made, where none is known to have done anything else.
+// Says what the ranks did, if none is known to have done anything else.
 std::string made(const check::Diagnosed& said, const std::string& who) {
   check::CommunicatorVerdict sum;
   std::uint64_t communicators = 0;
@@ -145,20 +144,20 @@ std::string made(const check::Diagnosed& said, const std::string& who) {
     return who + " made no collectives";
   }
   if (sum.collectives == 0) {
-    return fmt::format("{} made {} and {}, and no collectives", who,
+    return fmt::format("{} made {} and {}, but no collectives", who,
                        check::counted(sum.sends, "send"), check::counted(sum.receives, "receive"));
   }
-  // Not every rank is in each of several communicators.
+  // With several communicators, not every rank is in each.
   const std::string same =
       communicators == 1
           ? "did the same " + all
           : fmt::format("agreed on {} of {}", all, check::counted(communicators, "communicator"));
   const bool all_seen = sum.verdict == check::Verdict::same;
-  return fmt::format("{} {}{}", who, same, all_seen ? "" : ", as far as they were seen");
+  return fmt::format("{} {}{}", who, same, all_seen ? "" : ", as far as seen");
 }
 
-// Nothing shows that ranks which did not close were at work; but that all is well, nothing shows
-// either. Children of ranks are often ended like this. Empty: all closed.
+// Unclosed ranks are not known to have been at work, nor that all is well. Children of ranks often
+// end like this. Empty: all closed.
 std::string not_closed(const Finding* f, const check::Diagnosed& said) {
   if (f == nullptr) return "";
   const check::Processes who = check::select(said.job->processes, [](const read::Process& p) {
@@ -170,8 +169,8 @@ std::string not_closed(const Finding* f, const check::Diagnosed& said) {
   const check::Values& of_silent = silent == f->evidence.end() ? none : silent->values;
   return filled(
       "{who} ended without closing[ ({silent} fell silent first, {longer} before the others)]: "
-      "killed by a signal, or a way of ending that tprof does not see; until then {made}[, and "
-      "made no call in the last {quiet}]",
+      "killed by a signal, or ended in a way that tprof does not see; until then {made}[, and made "
+      "no call in the last {quiet}]",
       {{"who", who},
        {"silent", optional_of<check::Who>(of_silent, "who")},
        {"longer", optional_of<check::Ns>(of_silent, "longer")},
@@ -179,13 +178,12 @@ std::string not_closed(const Finding* f, const check::Diagnosed& said) {
        {"quiet", optional_of<check::Ns>(f->text.values, "quiet")}});
 }
 
-// Tells how far ranks that run are: they get as far as each other only in the end. Empty: they are
-// as far, or none runs.
+// Says how far running ranks are. Empty: all are equally far, or none runs.
 std::string how_far(const check::Diagnosed& said) {
   if (of_kind(said.findings, Kind::running) == nullptr) return "";
   for (const check::CommunicatorVerdict& c : said.communicators) {
     if (c.fewest == c.most) continue;
-    return fmt::format("{} so far: the ranks still run and are not equally far, {} made {} of {}",
+    return fmt::format("{} so far: the ranks still run, and some are behind: {} made {} of {}",
                        kNothing, check::names_of(check::processes_of(who_issued(c, c.fewest))),
                        check::counted(c.fewest, "collective"), text::thousands(c.most));
   }
@@ -203,13 +201,13 @@ JobVerdict all_well(const check::Diagnosed& said, const Known& known) {
     out = filled("{who}, no collectives, {copies:,} {copies?copy|copies}{steps?|; no steps found}",
                  {{"who", everybody(said)}, {"copies", known.copies}, {"steps", steps}});
   } else if (out.empty()) {
-    out = filled("{well?" + std::string(kNothing) +
-                     "|Nothing is wrong with what the ranks did}: {made}{speed?|; no steps are "
-                     "known, so nothing is known of their speed (TPROF_STEP=call:FUNCTION marks "
-                     "them: the call that ends each)}",
-                 {{"well", well && looked},
-                  {"made", made(said, everybody(said))},
-                  {"speed", known.causes || steps}});
+    out = filled(
+        "{well?" + std::string(kNothing) +
+            "|The ranks did nothing wrong}: {made}{speed?|; no steps are known, so their speed is "
+            "unknown (TPROF_STEP=call:FUNCTION names the call that ends each step)}",
+        {{"well", well && looked},
+         {"made", made(said, everybody(said))},
+         {"speed", known.causes || steps}});
   }
   std::optional<check::Ns> step;
   std::optional<check::Percent> exposed;
@@ -217,8 +215,8 @@ JobVerdict all_well(const check::Diagnosed& said, const Known& known) {
   if (steps && known.exposed_share) exposed = {100 * *known.exposed_share};
   out += filled(
       "[; a step{whole?|, or a micro-batch of one,} takes {step} on average][, of which {exposed} "
-      "is exposed communication][, {nothing}].{told?| The causes of slow steps are known where "
-      "devices are followed{timed?| (TPROF_TIMING=events)}.}",
+      "is exposed communication][, {nothing}].{told?| The causes of slow steps need times on the "
+      "device{timed?| (TPROF_TIMING=events)}.}",
       {{"step", step},
        {"whole", known.whole_steps},
        {"exposed", exposed},
@@ -247,9 +245,8 @@ JobVerdict verdict_of(const check::Diagnosed& said, const Known& known) {
   };
   const std::function<bool(const Finding&)> kMoreThanCosts[] = {
       check::keeps_from_going_on, [](const Finding& f) { return f.severity == Severity::error; },
-      // That a rank ended at work is more than that the job was slow. Where all ended together,
-      // somebody ended them: by Ctrl-C, or when their time was over; unless one may have been
-      // first.
+      // A rank that ended at work matters more than a slow job. If all ended together, they were
+      // ended by Ctrl-C or a time limit, unless one may have been first.
       [&](const Finding& f) {
         const bool ended = f.kind == Kind::stopped || f.kind == Kind::not_closed;
         return ended && f.severity == Severity::warning &&
@@ -257,7 +254,7 @@ JobVerdict verdict_of(const check::Diagnosed& said, const Known& known) {
                 f.text.what == check::Say::killed_together);
       },
       [](const Finding& f) { return f.kind == Kind::exited; },
-      // A job that stands is slower than any cause of slow steps makes it.
+      // A job that stands still is worse than any cause of slow steps.
       [](const Finding& f) {
         const check::Values& values = f.text.values;
         return stands(f) &&
@@ -272,17 +269,16 @@ JobVerdict verdict_of(const check::Diagnosed& said, const Known& known) {
   if (most != all.end() && share_of(*most) >= least) f = &*most;
   const LateRank* late =
       of_kind(all, Kind::not_closed) == nullptr ? waited_for(known, true) : nullptr;
-  // Without times of the devices no finding tells what a slow rank costs, and others are less.
+  // Without device times no finding has the cost of a slow rank, and others cost less.
   if (late != nullptr &&
       (f == nullptr || (!known.timed && share_of(*f) < share_of(*late, known, true)))) {
     f = first_of(all, [&](const Finding& each) {
       return each.kind == Kind::late && each.ranks.contains(late->rank->header.rank.value_or(-1));
     });
     JobVerdict verdict = f == nullptr ? JobVerdict{} : about(*f);
-    verdict.text = as_sentence(
-        fmt::format("{}, by {} in all; {}", came_last(*late), check::duration(late->own_ns()),
-                    known.timed ? "what that costs is known where steps are known"
-                                : "TPROF_TIMING=events tells what that costs"));
+    verdict.text = as_sentence(fmt::format(
+        "{}, by {} in all; {}", came_last(*late), check::duration(late->own_ns()),
+        known.timed ? "the cost is unknown without steps" : "TPROF_TIMING=events shows the cost"));
     verdict.severity = "note";
     return verdict;
   }
@@ -292,13 +288,13 @@ JobVerdict verdict_of(const check::Diagnosed& said, const Known& known) {
   if (f != nullptr) return about(*f);
   JobVerdict well = all_well(said, known);
   well.text = as_sentence(std::move(well.text));
-  // That names nobody.
+  // This blames no rank.
   if (const LateRank* r = waited_for(known, false)) {
     well.text +=
         " " + as_sentence(came_last(*r) +
-                          ", mostly behind values that it reads (.item()) and most others do not: "
-                          "its host waits there for its device, or does something with them. Who "
-                          "holds the others up is not known without TPROF_TIMING=events");
+                          ", mostly after it read values (.item()) that most others do not read: "
+                          "its host waits there for its device, or uses the values. Only "
+                          "TPROF_TIMING=events shows who holds up the others");
   }
   return well;
 }

@@ -1,4 +1,4 @@
-// Says in one sentence what is wrong with a job, or that nothing is.
+// Sums up a job in one sentence.
 #pragma once
 
 #include <cstddef>
@@ -13,31 +13,30 @@ namespace tprof::report {
 
 struct JobVerdict {
   std::string text;
-  // "ok" if nothing is worse than a note, or the severity of the finding that it is about.
+  // "ok", or the severity of the verdict's finding.
   std::string severity = "ok";
-  std::optional<std::size_t> finding{};  // its place among the findings
+  std::optional<std::size_t> finding{};  // index of its finding
 };
 
-// Facts beside the findings.
+// Facts besides the findings.
 struct Known {
   std::optional<std::int64_t> step_ns{};  // the mean
-  bool whole_steps = true;                // else it may be a micro-batch of one
+  bool whole_steps = true;                // else each may be a micro-batch
   std::optional<double> exposed_share{};  // of the steps
   bool timed = false;                     // calls were timed on the device
-  bool causes = true;                     // devices were followed, so these may be known
-  bool looked_for = true;                 // there was a replay to look for them in
+  bool causes = true;                     // causes can be known, as there are device times
+  bool looked_for = true;                 // a replay was possible
   std::uint64_t copies = 0;
-  const check::Lateness* late = nullptr;  // null: not known
+  const check::Lateness* late = nullptr;  // null: unknown
 };
 
-// The first finding that keeps the job from going on; else the first error; else that ranks ended,
-// but not all of them; else that a job stands in which ranks are not equally far; else the finding
-// that costs most; else a rank that the others waited for, also if nothing was timed on devices and
-// it was waited for longer than that costs; else the first warning; else that a job stands, that
-// ranks did not close, or that nothing is wrong.
+// The first that applies: a finding that keeps the job from going on; an error; some ranks ended; a
+// stuck job with ranks that are behind; the costliest finding; a rank that the others waited for
+// (before the costliest finding, if there are no device times and the wait was longer); a warning;
+// a stuck job; unclosed ranks; nothing is wrong.
 JobVerdict verdict_of(const check::Diagnosed& said, const Known& known);
 
-// True if it only notes how ranks ended: that is told before the notes of what costs time.
+// True for a note about how ranks ended, which comes before notes about lost time.
 bool notes_the_end(const check::Finding& finding);
 
 }  // namespace tprof::report

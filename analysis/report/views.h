@@ -1,4 +1,4 @@
-// The parts of `tprof summary`, each made from what it shows.
+// The parts of `tprof summary`.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,20 @@
 
 namespace tprof::report {
 
-// `none`: nobody asked for one.
+// `none`: not given.
 enum class By { none, size, op, comm, dtype, range, phase, step, site, layer, rank, wait };
 
-// A table honours all filters, those of ranks and steps, that of ranks, or none.
+// Which filters a table honours: all, ranks and steps, ranks, or none.
 enum class Follows { calls, steps, ranks, nothing };
 
-// Tells what a table is made from: the ledgers alone, event lines too, or also the steps that are
-// found.
+// The input that a table needs: the ledgers alone, event lines too, or also steps.
 enum class Takes { ledgers, lines, steps };
 
 struct ByRow {
   By by;
   const char* name;
-  const char* about;  // for --help, behind the name; empty: the name tells
-  const char* json;   // its key in the JSON; null: the report has that anyway, shaped otherwise
+  const char* about;  // for --help, after the name; empty: none
+  const char* json;   // its key in the JSON; null: the report has it in another form
   Takes takes;
   Follows follows;
   std::vector<Section> (*sections)(const tables::Summary&, For);
@@ -41,45 +40,45 @@ const ByRow& row_of(By by);
 
 std::string named(const tables::StepList& steps);  // "10-", "3-7", "3,5-7"
 
-// The way out where no steps are known.
+// Advice if no steps are known.
 inline constexpr const char* kMarkThem =
-    "mark them: tprof.step(), or TPROF_STEP=call:FUNCTION that ends each step";
+    "mark them with tprof.step(), or TPROF_STEP=call:FUNCTION for the call that ends each step";
 
-// Returns how they were found, and what is not known about them.
+// Returns how they were found, and what is unknown.
 Notes how_found(const steps::Found& found);
 
-// These tell the rows of one operation apart.
+// The columns that separate the rows of one operation.
 struct Apart {
   bool size = false;
   bool dtype = false;
   bool communicator = false;
-  bool role = false;  // and size of the communicator
+  bool role = false;  // and communicator size
 };
-// `largest_first`: those that took longest on the device, or moved most if that is not known.
+// `largest_first`: sorted by device time, or by bytes if that is unknown.
 Section operation_section(const tables::Summary& summary, const char* title, Apart apart, For who,
                           bool largest_first = false);
-// The times of one of them. Null if nothing is known of it.
+// The times of one operation; null if unknown.
 Json times_of(const tables::OpTimes& times, const tables::OpKey& key);
 
 // Totals of all calls of each bucket.
 Section bucket_section(const tables::Summary& summary, std::string title, For who);
-// The calls of the ranks: of all buckets, or of one of them. kBucketCount: of all together.
+// The calls of the ranks: by bucket, for one bucket, or for all together (kBucketCount).
 Section rank_section(const tables::Summary& summary, For who, std::optional<std::size_t> bucket);
-// Sections of the buckets that only programs see, each with its key.
+// Sections of buckets for programs only, with their keys.
 std::vector<std::pair<const char*, Section>> split_buckets(const tables::Summary& summary);
 
-// The times of operations, whatever their sizes, types and communicators. `all` is the number of
-// executed calls.
+// The times of operations over all sizes, types and communicators. `all`: the number of executed
+// calls.
 Section section_of(const tables::OpTimes& times, std::uint64_t all);
 Section section_of(const tables::Memory& memory, For who);
 Section section_of(const std::vector<tables::CommSummary>& comms, For who);
 Section section_of(const why::WaitTable& waits, const std::vector<tables::CommSummary>& comms,
                    For who);
-// `all` is the number of calls of the job, or of the steps that were asked for.
+// `all`: the number of calls of the job, or of the chosen steps.
 Section section_of(const tables::Slowest& slowest, const steps::Found& found, std::uint64_t all,
                    For who);
 std::vector<Section> sections_of(const tables::Histogram& histogram, bool per_rank, For who);
-// These are tables of their own.
+// Separate tables.
 std::vector<Section> range_sections(const tables::Summary& summary, For who);
 std::vector<Section> site_sections(const tables::Summary& summary, For who);
 std::vector<Section> phase_sections(const tables::Summary& summary, For who);
@@ -91,14 +90,14 @@ std::vector<Section> sections_of(const check::Lateness& lateness, const steps::F
 using Figure = Column<read::Amounts>;
 using Figures = std::vector<Figure>;
 
-Figures call_figures(Show elements = Show::always);  // how many, and what they moved
-// How long they took, and for how many that is known. `timed`: some were on the device, so that
-// the host's time matters less.
+Figures call_figures(Show elements = Show::always);  // number and amounts
+// Durations, and for how many calls they are known. `timed`: some are device times, so host times
+// matter less.
 Figures time_figures(bool timed);
 Figure mean_host(Show show);
 Figures people_only(Figures figures);
 
-// Adds columns of the row's figures.
+// Adds figure columns.
 template <typename Row>
 void append(std::vector<Column<Row>>& to, const Figures& figures) {
   for (const Figure& f : figures) {
@@ -107,10 +106,10 @@ void append(std::vector<Column<Row>>& to, const Figures& figures) {
   }
 }
 
-// Exposed time that is known of less than half of the timed calls says nothing of the others.
+// False if exposed time is known for less than half of the timed calls.
 bool exposure_tells(const read::Amounts& a);
 
-// The calls of a bucket, in a table whose other columns say which of them.
+// A row with calls of a bucket.
 struct BucketRow {
   std::string label;
   std::string bucket;
@@ -132,6 +131,6 @@ void add_rows(std::vector<BucketRow>& to, std::string_view label, const Buckets&
 std::vector<Column<BucketRow>> bucket_columns(const char* title, const char* key,
                                               std::optional<Column<BucketRow>> by = {});
 
-Json figures(const read::Amounts& a);  // all of them as an object
+Json figures(const read::Amounts& a);  // all figures as an object
 
 }  // namespace tprof::report

@@ -45,7 +45,7 @@ Json all_steps(const WaitRow& r) {
   return all;
 }
 
-// Per rank and step; nothing where no step is known.
+// Per rank and step; nothing without steps.
 Value of_a_step(const WaitRow& r, std::int64_t Spent::*part) {
   if (r.rank_steps == 0 || r.in_steps.calls == 0) return {};
   return r.in_steps.*part / static_cast<std::int64_t>(r.rank_steps);
@@ -55,7 +55,7 @@ Value known(const WaitRow& r, std::int64_t Spent::*part) {
   return r.spent.calls == 0 ? Value() : Value(r.spent.*part);
 }
 
-// "rank 3: 12 of 30": how often it was the last to come.
+// "rank 3: 12 of 30": how often it came last.
 Value last_text(const WaitRow& r) {
   const why::WaitOfRank* last = r.most_often_last();
   if (last == nullptr) return {};
@@ -63,7 +63,7 @@ Value last_text(const WaitRow& r) {
                      text::thousands(last->last.times), text::thousands(r.meetings));
 }
 
-// By how much then: the mean.
+// By how much on average.
 Value last_by(const WaitRow& r) {
   const why::WaitOfRank* last = r.most_often_last();
   if (last == nullptr) return {};
@@ -147,39 +147,40 @@ std::vector<Column<LateArrival>> worst_columns() {
           {"came at", "realtime_ns", Unit::utc, &LateArrival::realtime_ns, Show::if_room}};
 }
 
-// Explains the figures, and what they leave out.
+// Explains the figures and their limits.
 Notes notes(const Lateness& l) {
   const bool read =
       std::ranges::any_of(l.ranks, [](const LateRank& r) { return r.sum_read_ns != 0; });
   return notes_if(
       {{true,
-        "Late by: how long nobody else was waited for (since the last but one came, and all had "
-        "come to the collective before), in collectives whose ranks all wait for each other. The "
-        "sum runs over communicators; of the time from the first to the last arrival, what several "
-        "of them waited counts once."},
-       {l.on_device, "Arrivals are when the devices came to them."},
+        "Late by: how long only this rank was waited for (since the last but one came, and all had "
+        "come to the previous collective), in collectives in which all ranks wait for each other. "
+        "The sum runs over communicators; in the share of the time from first to last arrival, "
+        "simultaneous waits count once."},
+       {l.on_device, "Arrivals are when the devices reached them."},
        {!l.on_device,
         "Arrivals are when the hosts called: NCCL calls return when the work is enqueued, so a "
-        "device may have come later, and may have had other work meanwhile."},
+        "device may have arrived later, and may have had other work meanwhile."},
        {read,
-        "Behind values: so much of the sum may be its host's wait for its device, behind values "
-        "that it read (.item()) and most others did not: whether it was late is not known."},
+        "Behind values: the part of the sum in which its host may have waited for its device, "
+        "after it read values (.item()) that most others did not read: it is unknown whether the "
+        "rank was late then."},
        {!l.across_hosts,
         "Only ranks of one host were compared with each other: clocks of different hosts can be "
         "compared if collectives are timed on the device (TPROF_TIMING=events)."},
        {l.at_most_ns >= 1,
-        fmt::format("The clocks may be wrong by {}: smaller differences are not counted.",
+        fmt::format("The clocks may be off by {}: smaller differences are not counted.",
                     check::duration(std::llround(l.at_most_ns)))},
        {l.compared < l.collectives,
         fmt::format("{} of {} collectives were compared: in the others some ranks have no line.",
                     thousands(l.compared), thousands(l.collectives))},
        {l.rooted != 0,
         fmt::format(
-            "{} are not among these: of broadcasts and reduces not all ranks wait for the others.",
+            "{} are not among these: in broadcasts and reduces not all ranks wait for the others.",
             check::counted(l.rooted, "collective"))},
        {l.untimed > 0, fmt::format("Not among these: {} without a device time.",
                                    check::counted(l.untimed, "call"))},
-       {l.stride > 1, fmt::format("One in {} collectives was looked at.", l.stride)}});
+       {l.stride > 1, fmt::format("One in {} collectives was compared.", l.stride)}});
 }
 
 }  // namespace
@@ -198,9 +199,9 @@ Section section_of(const WaitTable& waits, const std::vector<tables::CommSummary
   s.table = sheet(columns(tables::role_texts(comms)), waits.rows, who);
   s.notes = {
       "Wait: until the last rank came, or the other end of a message. Transfer: from then to the "
-      "end. Both are sums over the ranks, of the calls of which both are known. /step: of one rank "
-      "in one step. busbw is that of the median transfer.",
-      "Known: how many these are; calls of a group that have one time together are not."};
+      "end. Both are sums over the ranks, for calls with both known. /step: per rank and step. "
+      "busbw is that of the median transfer.",
+      "Known: how many these are, without calls of a group that share one time."};
   return s;
 }
 

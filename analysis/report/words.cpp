@@ -66,7 +66,7 @@ bool chosen(const Value& v) {
   return !std::visit(TextOf{}, v.is).empty();
 }
 
-// Returns where a character stands that is in no braces, or one that closes more than were opened.
+// Returns the position of a character outside of braces, or of an unmatched closing brace.
 std::size_t outside(std::string_view text, char what) {
   std::size_t depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -77,7 +77,7 @@ std::size_t outside(std::string_view text, char what) {
   return text.size();
 }
 
-// Returns what a field in braces stands for.
+// Returns the text for a field in braces.
 std::string field(std::string_view f, const Values& values, bool in_part) {
   const std::string_view whole = f;
   const std::size_t end = std::min(f.find_first_of(":?|"), f.size());
@@ -100,9 +100,9 @@ std::string field(std::string_view f, const Values& values, bool in_part) {
 
 std::string filled(std::string_view text, const Values& values) {
   std::string out;
-  std::size_t part = 0;  // where the part in brackets begins
+  std::size_t part = 0;  // where the bracketed part begins
   bool in_part = false;
-  bool absent = false;  // a value in it
+  bool absent = false;  // a value in it is absent
   while (!text.empty()) {
     const std::size_t plain = std::min(text.find_first_of("[]{"), text.size());
     out += text.substr(0, plain);

@@ -1,4 +1,4 @@
-// The words of findings. Each sentence has a row in words_table.cpp.
+// The words of findings: one row of words_table.cpp per sentence.
 #pragma once
 
 #include <span>
@@ -9,16 +9,16 @@
 
 namespace tprof::report {
 
-// In a text, {name} is a value; {name:,} groups its digits; {name:is} is "is", "are", "was" or
-// "were", {name:rank} no more than the rank; {name:/} and {name:;} have that between the parts of a
-// list, instead of a comma, and {name:and} has "and" before the last; {name:advice} is its advice;
-// {name|else} has a word for a value that is absent; {name?a|b} is `a` if the value is true, 1 or a
-// text, else `b`. [A part in brackets] goes if a value in it is absent. A plain {name} elsewhere
-// that a finding does not have shows as it is.
+// In a text, {name} is a value. {name:,} groups digits; {name:is} gives "is", "are", "was" or
+// "were"; {name:rank} gives just the rank; {name:/} and {name:;} separate a list by these instead
+// of commas, {name:and} adds "and" before the last item; {name:advice} gives its advice;
+// {name|else} replaces an absent value; {name?a|b} gives `a` if the value is true, 1 or a text,
+// else `b`. [A part in brackets] is dropped if a value in it is absent. Elsewhere an absent {name}
+// is printed literally.
 struct Words {
   check::Say say;
   std::string_view text;
-  std::string_view advice = "";  // with the values of the text
+  std::string_view advice = "";  // may use the text's values
 };
 
 std::span<const Words> all_words();

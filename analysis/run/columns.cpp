@@ -12,13 +12,13 @@
 namespace tprof::run {
 namespace {
 
-constexpr std::uint64_t kMostOfValue = 16;  // bytes of one element: a complex number of doubles
+constexpr std::uint64_t kMostOfValue = 16;  // the largest element: a complex number of doubles
 
 bool blocks(const read::Event& e) {
   return e.host_memory == HostMemory::pageable || e.name.str().find("Async") == std::string::npos;
 }
 
-// True for a call that has something to do on the device.
+// True if the call takes time on the device.
 bool takes_time(const read::Event& e, const read::Comm* comm) {
   return e.bytes != 0 && (comm == nullptr || comm->nranks != 1);
 }
@@ -58,7 +58,7 @@ void Columns::call(const read::Event& e) {
     called = begun.try_emplace(e.stream.value_or(-1), e.ts_ns).first->second;
   }
   if (comm == nullptr || !comm->known()) return;
-  Meets m{.comm = static_cast<std::uint32_t>(*e.comm), .number = e.seq};
+  MeetingKey m{.comm = static_cast<std::uint32_t>(*e.comm), .number = e.seq};
   bool alone = false;
   if (e.bucket == Bucket::P2P) {
     if (!e.peer) return;
@@ -100,7 +100,7 @@ void Columns::busy(const read::Busy& b) {
   if (!wanted(b.ts_ns)) return;
   const Interval time{b.ts_ns, b.ts_ns + b.dur_ns};
   (b.unsure ? rank_.unsure : rank_.sure).push_back(time);
-  // A line of length 0 ends a window. Nothing is known of the time until the next one begins.
+  // A line of length 0 ends a window. Nothing is known about the time until the next window.
   Intervals& followed = rank_.followed;
   if (followed.empty() || std::exchange(window_ended_, b.dur_ns == 0)) {
     followed.push_back({b.ts_ns, b.ts_ns});
@@ -110,11 +110,11 @@ void Columns::busy(const read::Busy& b) {
 
 void Columns::metadata(const read::Line& line) {
   if (is_line(line.text, LineKind::group)) {
-    const auto group = read::told_in<read::GroupLine>(line, rank_.process->file);
+    const auto group = read::parsed_line<read::GroupLine>(line, rank_.process->file);
     group_ends_.emplace(group.group, group.to_ns);
   }
   if (!is_line(line.text, LineKind::window)) return;
-  const auto window = read::told_in<read::WindowLine>(line, rank_.process->file);
+  const auto window = read::parsed_line<read::WindowLine>(line, rank_.process->file);
   windows_.push_back({window.from_ns, window.to_ns});
 }
 
@@ -151,12 +151,12 @@ void Columns::end() {
   }
   std::ranges::sort(rank_.loads, {}, &Copy::called_ns);
   std::ranges::sort(rank_.reads, {}, &Copy::called_ns);
-  // A copy is no computation, whatever its stream. (If another stream computes beside it, that is
-  // lost.)
+  // A copy is not computation, whatever its stream. Kernels that run on other streams meanwhile are
+  // lost.
   rank_.sure = without(joined(std::move(rank_.sure)), joined(std::move(copies)));
   rank_.unsure = joined(std::move(rank_.unsure));
   follow_in_windows();
-  // {} would keep their room, of all ranks.
+  // Assigning {} would keep the capacity, on all ranks.
   calls_ = decltype(calls_)();
   values_ = decltype(values_)();
   timed_ = decltype(timed_)();
@@ -164,8 +164,8 @@ void Columns::end() {
   group_ends_.clear();
 }
 
-// A device is followed in windows, as far as there are any. Not every one of them ends with a line
-// that says so, and in a file that was not closed the last has no line yet.
+// If there are windows, the device was observed in these only. Not every window ends with a line
+// that says so, and in a file that was not closed the last window has no line yet.
 void Columns::follow_in_windows() {
   rank_.followed = joined(std::move(rank_.followed));
   rank_.windows = !windows_.empty();
@@ -176,15 +176,16 @@ void Columns::follow_in_windows() {
   rank_.followed = common(rank_.followed, joined(std::move(windows_)));
 }
 
-// PyTorch's .item() copies one element into pinned memory and waits until it is there. For how long
-// is told with the next call that was timed, and belongs to the last value. A program that waits
-// for more in pinned memory has offloaded it, and needs it.
+// PyTorch's .item() copies one element into pinned memory and waits until it is there. The next
+// timed call tells how long it waited; the wait belongs to the last value read. A program that
+// waits for more bytes in pinned memory has offloaded them, and needs them.
 void Columns::find_waits_for_values() {
   if (values_.empty()) return;
   std::ranges::sort(timed_, {}, [](const Timed& t) { return t.begun.called_ns; });
   std::ranges::sort(values_, {}, [](const Blocked& b) { return b.host.to_ns; });
   const auto end_ns = [](const Blocked& value) { return value.host.to_ns; };
-  std::int64_t before_ns = std::numeric_limits<std::int64_t>::min();  // the call before was made
+  std::int64_t before_ns =
+      std::numeric_limits<std::int64_t>::min();  // when the previous call was made
   for (Timed& t : timed_) {
     const auto next = std::ranges::upper_bound(values_, t.begun.called_ns, {}, end_ns);
     if (t.waited_ns > 0 && next != values_.begin() && std::prev(next)->host.from_ns >= before_ns) {
@@ -197,7 +198,7 @@ void Columns::find_waits_for_values() {
   }
 }
 
-// The rows in their order, and what each of them meets.
+// Fills the rows in order, with the collective or message of each.
 void Columns::fill() {
   std::ranges::sort(timed_, {}, [](const Timed& t) { return std::tie(t.came_ns, t.ended_ns); });
   std::ranges::sort(calls_);
@@ -213,7 +214,7 @@ void Columns::fill() {
     const auto number = static_cast<std::uint16_t>(streams.size());
     c.stream.push_back(streams.try_emplace(t.lane, number).first->second);
     auto of_row = std::ranges::equal_range(calls_, t.begun, {}, &Call::begun);
-    // A damaged time may be of no call, or of a communicator that the rank does not have.
+    // In a damaged file a time may have no call, or a communicator that the rank does not have.
     const read::Comm* comm = read::comm_of(*rank_.process, t.comm);
     const bool known_comm = t.comm == Calls::kNoComm || (comm != nullptr && comm->known());
     if (t.calls == 0 || !known_comm) of_row = {of_row.end(), of_row.end()};
@@ -234,7 +235,7 @@ void Columns::fill() {
       meets_.emplace_back(call.meets, row);
       waits = call.bytes != 0 && (call.meets.from >= 0 || all_wait(call.bucket));
     }
-    // Calls that were timed together are alike, and not all of them are known by their lines.
+    // Calls that were timed together are alike, and some of them may have no line.
     c.bytes.push_back(of_row.empty() ? 0 : bytes / of_row.size() * t.calls);
     const bool messages = first.meets.from >= 0;
     const bool known = of_row.size() == t.calls || !(messages || t.mixed);

@@ -1,4 +1,4 @@
-// The lines of one rank, as they are read, become its columns.
+// Turns the lines of one rank into its columns.
 #pragma once
 
 #include <compare>
@@ -16,41 +16,41 @@
 
 namespace tprof::run {
 
-// Names a collective by its number, or a message by its two ends and its number.
-struct Meets {
+// Identifies a collective by its number, or a message by its two ranks and its number.
+struct MeetingKey {
   std::uint32_t comm = 0;
   std::int32_t from = -1;  // ranks on the communicator; -1: a collective
   std::int32_t to = -1;
-  bool sends = false;  // the row is the message's first end, which is no part of its name
+  bool sends = false;  // the row is the send; both ends have the same key
   std::uint64_t number = 0;
 
   auto name() const { return std::tie(comm, from, to, number); }
-  auto operator<=>(const Meets& other) const { return name() <=> other.name(); }
-  bool operator==(const Meets& other) const { return name() == other.name(); }
+  auto operator<=>(const MeetingKey& other) const { return name() <=> other.name(); }
+  bool operator==(const MeetingKey& other) const { return name() == other.name(); }
 };
 
-// Those with which all ranks wait for each other.
+// True for collectives in which every rank waits for all others.
 inline bool all_wait(Bucket bucket) {
   return bucket == Bucket::ALLGATHER || bucket == Bucket::RESHARDING ||
          bucket == Bucket::ALLREDUCE || bucket == Bucket::ALLTOALL;
 }
 
-// A row is found by when its first call was made, and on which thread.
+// The key of a row: when its first call was made, and on which thread.
 struct Begun {
   std::int64_t called_ns = 0;
   std::int64_t thread = 0;
   auto operator<=>(const Begun&) const = default;
 };
 
-// The lines of one rank, which become its columns at their end.
+// Collects the lines of one rank; end() makes them columns.
 class Columns {
  public:
   Columns(Rank rank, std::optional<Interval> within) : rank_(std::move(rank)), within_(within) {}
 
-  // Names what each row meets, by the rank's own numbers of communicators.
-  using Met = std::vector<std::pair<Meets, std::uint32_t>>;
+  // Which collective or message each row is part of, with the rank's own communicator numbers.
+  using MeetingKeys = std::vector<std::pair<MeetingKey, std::uint32_t>>;
   Rank& rank() { return rank_; }
-  Met& meets() { return meets_; }
+  MeetingKeys& meets() { return meets_; }
 
   void call(const read::Event& e);
   void device_time(const read::DeviceTime& t);
@@ -74,8 +74,8 @@ class Columns {
   };
   struct Call {
     Begun begun{};
-    bool alone = false;  // nobody else has to come
-    Meets meets{};
+    bool alone = false;  // no other rank takes part
+    MeetingKey meets{};
     std::int64_t stream = -1;
     Bucket bucket{};
     text::Kept name{};
@@ -95,16 +95,16 @@ class Columns {
 
   Rank rank_;
   std::optional<Interval> within_;
-  Met meets_;
+  MeetingKeys meets_;
   std::vector<Call> calls_;
-  std::vector<run::Blocked> values_;  // copies from the device, behind which the host may wait
+  std::vector<run::Blocked> values_;  // copies from the device after which the host may wait
   std::vector<Timed> timed_;
   std::vector<std::pair<Copy, std::int64_t>> loads_;  // and their threads
   std::set<std::int64_t> autograd_;                   // threads
   Intervals windows_;                                 // of the host's time
   bool window_ended_ = false;
   StageMessages stage_messages_;
-  // By thread: its last group, and when that began on each stream.
+  // By thread: its last group, and when that group began on each stream.
   std::map<std::int64_t, std::pair<std::int64_t, std::map<std::int64_t, std::int64_t>>> groups_;
   std::map<std::int64_t, std::int64_t> group_ends_;  // when ncclGroupEnd returned
 };

@@ -1,4 +1,4 @@
-// Intervals of time. Several of them are joined: in order, and apart from each other.
+// Intervals of time. A joined list is in order, and no two of its intervals touch.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct Interval {
 };
 using Intervals = std::vector<Interval>;
 
-// Puts them in order and makes one of those that touch; empty ones go.
+// Sorts them, merges those that touch, and drops empty ones.
 inline Intervals joined(Intervals all) {
   if (!std::ranges::is_sorted(all, {}, &Interval::from_ns)) {
     std::ranges::sort(all, {}, &Interval::from_ns);
@@ -36,29 +36,29 @@ inline Intervals joined(Intervals all) {
   return all;
 }
 
-// Returns the first that ends behind `ns`. These are joined, as for all that follows.
-inline Intervals::const_iterator first_behind(const Intervals& all, std::int64_t ns) {
+// Returns the first that ends after `ns`. All functions from here on take joined lists.
+inline Intervals::const_iterator first_after(const Intervals& all, std::int64_t ns) {
   return std::ranges::upper_bound(all, ns, {}, &Interval::to_ns);
 }
 
-// How much of a time they cover.
+// Returns how much of `time` they cover.
 inline std::int64_t covered(const Intervals& all, Interval time) {
   if (time.ns() <= 0) return 0;
   std::int64_t ns = 0;
-  for (auto i = first_behind(all, time.from_ns); i != all.end() && i->from_ns < time.to_ns; ++i) {
+  for (auto i = first_after(all, time.from_ns); i != all.end() && i->from_ns < time.to_ns; ++i) {
     ns += std::min(i->to_ns, time.to_ns) - std::max(i->from_ns, time.from_ns);
   }
   return ns;
 }
 
-// Returns what is in one of them.
+// Returns the union.
 inline Intervals either(const Intervals& a, const Intervals& b) {
   Intervals all(a.size() + b.size());
   std::ranges::merge(a, b, all.begin(), {}, &Interval::from_ns, &Interval::from_ns);
   return joined(std::move(all));
 }
 
-// Returns what is in both.
+// Returns the intersection.
 inline Intervals common(const Intervals& a, const Intervals& b) {
   Intervals both;
   auto i = a.begin();
@@ -75,7 +75,7 @@ inline Intervals common(const Intervals& a, const Intervals& b) {
 inline Intervals without(const Intervals& a, const Intervals& b) {
   Intervals rest;
   for (Interval i : a) {
-    for (auto at = first_behind(b, i.from_ns); at != b.end() && at->from_ns < i.to_ns; ++at) {
+    for (auto at = first_after(b, i.from_ns); at != b.end() && at->from_ns < i.to_ns; ++at) {
       if (i.from_ns < at->from_ns) rest.push_back({i.from_ns, at->from_ns});
       i.from_ns = at->to_ns;
     }

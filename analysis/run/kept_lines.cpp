@@ -10,17 +10,17 @@
 namespace tprof::run {
 namespace {
 
-constexpr char kNumber = '\1';  // stands for a number among words; no line of JSON has it
+constexpr char kNumber = '\1';  // a placeholder for a number in a text; JSON lines never contain it
 constexpr std::size_t kMostDigits = 18;
 
-// Shapes come from files, which must not choose which of them collide.
+// Seeded, since a file must not be able to make its shapes collide.
 template <typename... Parts>
 std::size_t hash_of_shape(const Parts&... parts) {
   static const std::uint64_t kSeed = std::random_device{}();
   return mix64(hash_of(static_cast<std::int64_t>(kSeed), parts...));
 }
 
-// A number below 0 is short too. Nothing overflows, whatever a damaged file says.
+// Small negative numbers are short too. Unsigned, so that nothing in a damaged file overflows.
 std::uint64_t folded(std::uint64_t n) {
   return (n << 1) ^ (static_cast<std::int64_t>(n) < 0 ? ~std::uint64_t{0} : 0);
 }
@@ -28,10 +28,11 @@ std::uint64_t unfolded(std::uint64_t n) {
   return (n >> 1) ^ (~(n & 1) + 1);
 }
 
-// Takes back what a Putter put.
-class Taker {
+// Reads what LineEncoder wrote.
+class LineDecoder {
  public:
-  Taker(const char* at, const Shapes<std::string>& texts, const std::vector<std::int64_t>& threads)
+  LineDecoder(const char* at, const Shapes<std::string>& texts,
+              const std::vector<std::int64_t>& threads)
       : at_(at), texts_(texts), threads_(threads) {}
 
   const char* at() const { return at_; }
@@ -76,7 +77,7 @@ class Taker {
   const std::vector<std::int64_t>& threads_;
 };
 
-// A line's parts beside its shape, for a Putter or a Taker.
+// The parts of a line that its shape lacks, in the order of LineEncoder and LineDecoder.
 template <typename To, typename Call>
 void pass_call(To& to, Call& e, bool sized, LinesBefore& before) {
   if (sized) to(e.count, e.bytes);
@@ -125,10 +126,10 @@ void pass_thread(To& to, Name& t) {
 
 }  // namespace
 
-// Puts parts of lines into the text of those that are kept.
-class Putter {
+// Appends parts of lines to the text of the kept lines.
+class LineEncoder {
  public:
-  explicit Putter(Keeper& keeper) : of_(keeper) {}
+  explicit LineEncoder(Keeper& keeper) : of_(keeper) {}
 
   void number(std::uint64_t n) {
     std::string& text = of_.to_.text_;
@@ -197,7 +198,7 @@ std::uint64_t Keeper::number_of(const Shape& shape, Numbers<Shape>& numbers, Sha
 }
 
 void Keeper::begin(KeptLines::Kind kind, std::uint64_t number, bool more) {
-  Putter put(*this);
+  LineEncoder put(*this);
   put.number(number * 16 + (more ? 8 : 0) + static_cast<std::uint64_t>(kind));
   if (rank_->lanes > 1) put.number(rank_->lane);
 }
@@ -221,7 +222,7 @@ void Keeper::add(KeptLines::Kind kind, const read::Event& e) {
   const std::pair size(e.count, e.bytes);
   const bool sized = std::exchange(before_.size_of(number), size) != size;
   begin(kind, number, sized);
-  Putter put(*this);
+  LineEncoder put(*this);
   pass_call(put, e, sized, before_);
 }
 
@@ -231,7 +232,7 @@ void Keeper::device_time(const read::DeviceTime& t) {
   if (shape.seq) shape.seq = 0;
   shape.thread = thread_of(t.thread);
   begin(KeptLines::Kind::device_time, number_of(shape, times_, to_.times_), t.waited_ns != 0);
-  Putter put(*this);
+  LineEncoder put(*this);
   pass_time(put, t, t.waited_ns != 0, before_);
 }
 
@@ -239,29 +240,29 @@ void Keeper::busy(const read::Busy& b) {
   read::Busy shape = b;
   shape.ts_ns = shape.dur_ns = 0;
   begin(KeptLines::Kind::busy, number_of(shape, busy_, to_.busy_));
-  Putter put(*this);
+  LineEncoder put(*this);
   pass_busy(put, b, before_);
 }
 
 void Keeper::range(const read::Range& r) {
   begin(KeptLines::Kind::range);
-  Putter put(*this);
+  LineEncoder put(*this);
   pass_range(put, r, before_);
 }
 
 void Keeper::life(const read::LifeCall& c) {
   begin(KeptLines::Kind::life);
-  Putter put(*this);
+  LineEncoder put(*this);
   pass_life(put, c);
 }
 
 void Keeper::thread(const read::ThreadName& t) {
   begin(KeptLines::Kind::rest);
-  Putter put(*this);
+  LineEncoder put(*this);
   pass_thread(put, t);
 }
 
-// Such lines of all ranks differ in their numbers alone.
+// On all ranks such lines differ only in their numbers.
 void Keeper::metadata(const read::Line& line) {
   const bool plain = line.text.find(kNumber) == std::string_view::npos;
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -275,13 +276,13 @@ void Keeper::metadata(const read::Line& line) {
       i += std::max(end - i, std::size_t{1});
       continue;
     }
-    std::uint64_t number = 1;  // before the digits, of which the first may be 0
+    std::uint64_t number = 1;  // a 1 before the digits keeps leading zeros
     for (; i < end; ++i) number = number * 10 + static_cast<std::uint64_t>(line.text[i] - '0');
     words += kNumber;
     numbers.push_back(number);
   }
   begin(KeptLines::Kind::rest, 1 + numbers.size());
-  Putter put(*this);
+  LineEncoder put(*this);
   put(line.offset, words);
   for (const std::uint64_t number : numbers) put.number(number);
 }
@@ -298,7 +299,7 @@ std::size_t KeptLines::bytes() const {
 }
 
 void KeptLines::show(const read::Process& first, const read::LineReader& see) const {
-  Taker from(text_.data(), texts_, threads_);
+  LineDecoder from(text_.data(), texts_, threads_);
   const char* const end = text_.data() + text_.size();
   const read::Process* rank = &first;
   bool wanted = true;

@@ -1,5 +1,5 @@
-// The lines of one process in memory, in ten bytes or so each: to take a line's text apart once
-// more costs several times what looking at it does.
+// The lines of one process in memory, about ten bytes each. Parsing a line's text again would take
+// several times as long.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ struct HashOfShape {
   std::size_t operator()(const std::string& text) const;
 };
 
-// Lines that are alike have this in common: a line without what it has of its own, or a text. Most
-// are the same on all ranks, so the program has one copy (text/kept.h).
+// The part that similar lines share: a line without its own numbers, or a text. Most are the same
+// on all ranks, so the program keeps one copy (text/kept.h).
 template <typename Shape>
 class KeptShape {
  public:
@@ -41,21 +41,21 @@ class KeptShape {
 template <typename Shape>
 using Shapes = std::vector<KeptShape<Shape>>;
 
-// In their order. The process may hold several ranks.
+// The lines of a process in order. It may hold several ranks.
 class KeptLines {
  public:
-  // `first`: of the process's ranks.
+  // `first`: the process's first rank.
   void show(const read::Process& first, const read::LineReader& to) const;
   std::size_t bytes() const;
   void state(team::Archive& archive) { archive(text_, threads_, calls_, times_, busy_, texts_); }
 
  private:
   friend class Keeper;
-  friend class Putter;
+  friend class LineEncoder;
   enum class Kind : std::uint8_t { call, launch, last_call, device_time, busy, range, life, rest };
 
   std::string text_;
-  // Lines have an index in these.
+  // Lines refer to these by index.
   std::vector<std::int64_t> threads_;
   Shapes<read::Event> calls_;
   Shapes<read::DeviceTime> times_;
@@ -63,7 +63,7 @@ class KeptLines {
   Shapes<std::string> texts_;
 };
 
-// The last lines of each kind, as the next has nearly the same.
+// The last line of each kind: the next one is stored as the difference.
 struct LinesBefore {
   static constexpr std::size_t kPlaces = 64;
   std::pair<std::uint64_t, std::uint64_t>& size_of(std::size_t shape) {
@@ -76,18 +76,18 @@ struct LinesBefore {
   std::int64_t range_ns = 0;
   std::uint64_t call_seq = 0;
   std::uint64_t time_seq = 0;
-  std::int64_t group = 0;  // of the last call that was in one
-  // How many calls and bytes the last one of a shape had.
+  std::int64_t group = 0;  // of the last call in a group
+  // The count and bytes of the last call of each shape.
   std::array<std::pair<std::uint64_t, std::uint64_t>, kPlaces> sizes{};
 };
 
-// Adds lines to those that are kept of a process.
+// Adds lines to a process's kept lines.
 class Keeper {
  public:
-  // Adds to `bytes` those of shapes that nobody had before.
+  // Adds the size of each new shape to `bytes`.
   Keeper(std::atomic<std::size_t>& bytes, KeptLines& to) : bytes_(bytes), to_(to) {}
 
-  Keeper& of(const read::Process& rank) {  // the next line
+  Keeper& of(const read::Process& rank) {  // whose line comes next
     rank_ = &rank;
     return *this;
   }
@@ -104,7 +104,7 @@ class Keeper {
   void end();
 
  private:
-  friend class Putter;
+  friend class LineEncoder;
   template <typename Shape>
   struct Numbers {
     static constexpr std::size_t kPlaces = 64;

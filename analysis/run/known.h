@@ -1,4 +1,4 @@
-// A map in which every line looks for its key, of which a rank has few.
+// A map for few keys that is searched once for each line.
 #pragma once
 
 #include <bit>
@@ -13,7 +13,7 @@
 
 namespace tprof::run {
 
-// The hash of a key's parts: numbers, kept texts, tuples of these, and what has a hash().
+// The hash of a key's parts: numbers, kept texts, tuples of these, and types with a hash().
 template <typename... Parts>
 std::uint64_t hash_of(const Parts&... parts);
 
@@ -37,8 +37,7 @@ std::uint64_t hash_of(const Parts&... parts) {
   return hash;
 }
 
-// A key is a tuple, or has a hash() that tells keys apart. One that was found before is found again
-// without a search.
+// A key is a tuple or has a hash(). A key that was found lately is found again without a search.
 template <typename Key, typename Value>
 class Known {
  public:
@@ -50,7 +49,7 @@ class Known {
     return place->second;
   }
   std::map<Key, Value> take() {
-    places_ = std::vector<Place>();  // {} would keep its room
+    places_ = std::vector<Place>();  // {} would keep the capacity
     return std::exchange(all_, {});
   }
 

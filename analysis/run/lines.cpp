@@ -18,19 +18,20 @@ namespace tprof::run {
 
 using read::Process;
 
-struct OfProcess {
+struct LinesOfProcess {
   std::optional<KeptLines> kept{};  // nullopt: there was no room
-  Said said{};
+  MetadataHistory history{};
   bool device_times = false;
 };
 
-struct OfFile {
+struct LinesOfFile {
   const read::Trace* trace = nullptr;
-  std::vector<OfProcess> of{};  // of each rank: the first of a process has what is of all
+  std::vector<LinesOfProcess>
+      of{};  // by rank; what belongs to the whole process is at its first rank
   std::string unread{};
   std::exception_ptr error{};
 
-  OfProcess& process(const Process& p) {
+  LinesOfProcess& process(const Process& p) {
     return of[static_cast<std::size_t>(&p - trace->processes.data()) - p.lane];
   }
   bool whole() const { return unread.empty() && !error; }
@@ -38,13 +39,13 @@ struct OfFile {
 
 namespace {
 
-// Metadata lines that somebody wants; what else they say is in Said.
+// Metadata lines that visitors want; the rest is in MetadataHistory.
 bool is_kept(std::string_view line) {
   return is_line(line, LineKind::step) || is_line(line, LineKind::site) ||
          is_line(line, LineKind::window) || is_line(line, LineKind::group);
 }
 
-// A file that has one ledger has said all along what it says in the end.
+// A file with one ledger has no history.
 bool says_it_once(const read::Trace& trace) {
   return trace.metadata_read &&
          std::ranges::all_of(trace.processes, [](const Process& p) { return p.ledgers <= 1; });
@@ -61,14 +62,14 @@ std::string text_of(const std::exception_ptr& error) {
 
 constexpr std::size_t kMaxDecreased = 8;
 
-// Computes in floating point, so that no value in a damaged file can overflow a sum.
+// In floating point, so that no value in a damaged file can overflow a sum.
 ClockStep step_between(const read::Anchor& a, const read::Anchor& b) {
   const auto from_to = [](std::int64_t from, std::int64_t to) {
     return static_cast<double>(to) - static_cast<double>(from);
   };
   const double passed = from_to(a.ts_ns, b.ts_ns);
   const double step = from_to(a.realtime_ns, b.realtime_ns) - passed;
-  // NTP slews by 500 ppm at most. Reading both clocks takes the bracket, and sometimes a
+  // NTP slews by 500 ppm at most. An anchor is uncertain by its bracket, and sometimes by a
   // millisecond more.
   const double allowed =
       passed / 2000 + from_to(0, a.bracket_ns) / 2 + from_to(0, b.bracket_ns) / 2;
@@ -97,11 +98,11 @@ class Store {
   void load() {
     if (std::exchange(loaded_, true)) return;
     const std::size_t processes = traces.team ? traces.team->size() : 1;
-    std::vector<std::vector<OfFile*>> of(processes);  // who loads them
-    for (OfFile& file : files_) of[file.trace->loaded_by].push_back(&file);
+    std::vector<std::vector<LinesOfFile*>> of(processes);  // by the process that loads them
+    for (LinesOfFile& file : files_) of[file.trace->loaded_by].push_back(&file);
     for (std::size_t p = 1; p < processes; ++p) {
       std::vector<std::filesystem::path> paths;
-      for (const OfFile* file : of[p]) paths.push_back(file->trace->source.file);
+      for (const LinesOfFile* file : of[p]) paths.push_back(file->trace->source.file);
       team::ask(*traces.team, p, team::Ask::lines, team::packed(paths, most_bytes_ / processes));
     }
     most_bytes_ /= processes;
@@ -109,25 +110,25 @@ class Store {
     for (std::size_t p = 1; p < processes; ++p) {
       const std::string answer = team::answer(*traces.team, p);
       team::Archive from(answer);
-      for (OfFile* file : of[p]) {
+      for (LinesOfFile* file : of[p]) {
         std::string error;
         from(file->of, file->unread, error);
         if (!error.empty()) file->error = std::make_exception_ptr(std::runtime_error(error));
       }
     }
-    for (const OfFile& file : files_) {
+    for (const LinesOfFile& file : files_) {
       if (file.error) std::rethrow_exception(file.error);
       if (!file.unread.empty()) cannot_read(file.unread);
     }
   }
 
-  // Loads all, for load() of the first process of the team.
+  // Loads everything for the team's first process.
   std::string packed() {
-    std::vector<OfFile*> all;
-    for (OfFile& file : files_) all.push_back(&file);
+    std::vector<LinesOfFile*> all;
+    for (LinesOfFile& file : files_) all.push_back(&file);
     load(all, 1);
     team::Archive pack;
-    for (OfFile& file : files_) {
+    for (LinesOfFile& file : files_) {
       std::string error = text_of(file.error);
       pack(file.of, file.unread, error);
     }
@@ -136,8 +137,8 @@ class Store {
 
   void show(const Lines::Ranks& ranks, const read::LineReader& reader) {
     const Process& first = *ranks[0];
-    const OfFile& file = files_[file_of_.at(&first)];
-    if (const OfProcess* of = process(first); of->kept) {
+    const LinesOfFile& file = files_[file_of_.at(&first)];
+    if (const LinesOfProcess* of = process(first); of->kept) {
       of->kept->show(*(&first - first.lane), reader);
       return;
     }
@@ -150,13 +151,13 @@ class Store {
     read::read_lines(*file.trace, again);
   }
 
-  // Null: its lines can't be read, or it is not of the job.
-  OfProcess* process(const Process& p) {
+  // Null: its lines can't be read, or it is not in the job.
+  LinesOfProcess* process(const Process& p) {
     const auto file = file_of_.find(&p);
     if (file == file_of_.end() || !files_[file->second].whole()) return nullptr;
     return &files_[file->second].process(p);
   }
-  // A place that the ranks have in common which are shown together.
+  // Equal for ranks that are shown together.
   const void* together(const Process& p) {
     return process(p)->kept ? static_cast<const void*>(&p - p.lane)
                             : static_cast<const void*>(&files_[file_of_.at(&p)]);
@@ -175,15 +176,15 @@ class Store {
 
  private:
   struct Loading {
-    OfProcess& to;
+    LinesOfProcess& to;
     KeptLines kept{};
-    Listener listener{};
+    MetadataFollower follower{};
     std::optional<Keeper> keeper{};
     std::size_t lines = 0;
   };
 
-  // `share`: how many processes load about as many.
-  void load(const std::vector<OfFile*>& files, std::size_t share) {
+  // `share`: how many processes load a similar number.
+  void load(const std::vector<LinesOfFile*>& files, std::size_t share) {
     std::atomic<std::size_t> done{0};
     read::in_parallel(files.size(), [&](std::size_t i) {
       load(*files[i]);
@@ -192,8 +193,8 @@ class Store {
     progress_ = {};
   }
 
-  // Says what went wrong instead of throwing.
-  void load(OfFile& file) {
+  // Stores what went wrong instead of throwing.
+  void load(LinesOfFile& file) {
     file.of.resize(file.trace->processes.size());
     try {
       load_lines(file);
@@ -205,9 +206,9 @@ class Store {
     if (!file.whole()) file.of.clear();
   }
 
-  void load_lines(OfFile& file) {
+  void load_lines(LinesOfFile& file) {
     const read::Trace& trace = *file.trace;
-    std::map<const OfProcess*, Loading> all;
+    std::map<const LinesOfProcess*, Loading> all;
     for (const Process& p : trace.processes) {
       if (p.lane != 0) continue;
       Loading& of = all.try_emplace(&file.process(p), Loading{file.process(p)}).first->second;
@@ -244,13 +245,13 @@ class Store {
              [&, add = keep(&Keeper::metadata)](const Process& p, const read::Line& line) {
                if (parse && p.lane == 0) metadata.line(line);
                const Process& so_far = parse ? metadata.processes().back() : p;
-               if (p.lane == 0) loading(p).listener.metadata(line, so_far);
+               if (p.lane == 0) loading(p).follower.metadata(line, so_far);
                if (is_kept(line.text)) add(p, line);
              }});
     for (const Process& p : trace.processes) {
       if (p.lane != 0) continue;
       Loading& of = loading(p);
-      of.to.said = of.listener.end(p);
+      of.to.history = of.follower.end(p);
       if (!of.keeper) continue;
       of.keeper->end();
       const std::size_t bytes = of.kept.bytes();
@@ -262,12 +263,12 @@ class Store {
 
   bool has_room(std::size_t more) const { return bytes_ + more <= most_bytes_; }
 
-  std::vector<OfFile> files_;
+  std::vector<LinesOfFile> files_;
   std::unordered_map<const Process*, std::size_t> file_of_;
   std::function<void(std::size_t)> progress_;
   std::size_t most_bytes_;
   bool loaded_ = false;
-  std::atomic<std::size_t> bytes_ = 0;  // of what is kept
+  std::atomic<std::size_t> bytes_ = 0;  // kept so far
   std::mutex mutex_;
 };
 
@@ -290,15 +291,15 @@ const read::Traces& Lines::traces() const {
   return store_->traces;
 }
 
-const Said* Lines::said(const Process& rank) const {
+const MetadataHistory* Lines::history(const Process& rank) const {
   store_->load();
-  const OfProcess* of = store_->process(rank);
-  return of == nullptr ? nullptr : &of->said;
+  const LinesOfProcess* of = store_->process(rank);
+  return of == nullptr ? nullptr : &of->history;
 }
 
 bool Lines::has_device_times(const Process& rank) const {
   store_->load();
-  const OfProcess* of = store_->process(rank);
+  const LinesOfProcess* of = store_->process(rank);
   return of != nullptr && of->device_times;
 }
 
@@ -381,11 +382,11 @@ void ClockStep::keep_larger(const ClockStep& other) {
   if (std::abs(other.size_ns) > std::abs(size_ns)) *this = other;
 }
 
-void Listener::metadata(const read::Line& line, const read::Process& so_far) {
+void MetadataFollower::metadata(const read::Line& line, const read::Process& so_far) {
   const std::vector<read::Anchor>& clock = so_far.header.clock;
   for (; anchors_ < clock.size(); ++anchors_) {
     if (anchors_ != 0) {
-      said_.clock_step.keep_larger(step_between(clock[anchors_ - 1], clock[anchors_]));
+      history_.clock_step.keep_larger(step_between(clock[anchors_ - 1], clock[anchors_]));
     }
   }
   if (!is_line(line.text, LineKind::ledger)) return;
@@ -396,15 +397,15 @@ void Listener::metadata(const read::Line& line, const read::Process& so_far) {
     last_ = std::pair(std::string(line.text), line.offset);
 }
 
-Said Listener::end(const read::Process& rank) {
+MetadataHistory MetadataFollower::end(const read::Process& rank) {
   if (rank.lane == 0 && !last_.first.empty()) {
     const read::Line line{last_.first, last_.second};
-    said_.scopes = read::told_in<read::ScopesOfLedger>(line, rank.file).scopes;
+    history_.scopes = read::parsed_line<read::ScopesOfLedger>(line, rank.file).scopes;
   }
-  return std::move(said_);
+  return std::move(history_);
 }
 
-void Listener::compare(const read::Ledger& now, std::uint64_t offset) {
+void MetadataFollower::compare(const read::Ledger& now, std::uint64_t offset) {
   std::map<Decreased::Counted, std::uint64_t> counts;
   const auto each = [](const read::Ledger& ledger, const auto& see) {
     for (const read::Collectives& c : ledger.collectives) {
@@ -417,8 +418,8 @@ void Listener::compare(const read::Ledger& now, std::uint64_t offset) {
   };
   each(now, [&](const Decreased::Counted& what, std::uint64_t n) { counts[what] += n; });
   each(*before_, [&](const Decreased::Counted& what, std::uint64_t n) {
-    if (n <= counts[what] || said_.decreased.size() == kMaxDecreased) return;
-    said_.decreased.push_back({offset, what, counts[what], n});
+    if (n <= counts[what] || history_.decreased.size() == kMaxDecreased) return;
+    history_.decreased.push_back({offset, what, counts[what], n});
   });
 }
 

@@ -1,12 +1,10 @@
-// The lines of a job: loaded once, when somebody asks first, and shown to all who want some of
-// them.
+// The lines of a job. They are loaded once, on first use, and shown to everyone who wants them.
 //
-// Who wants lines is a plain struct with a function for each kind of line that it wants: call,
-// launch, last_call, range, device_time, busy, life, thread, metadata, each with the
-// line as it is in read/events.h, and end() behind the rank's last line: the place to reduce what
-// was kept of them. timed(call, time) gets each call together with its own time on the device, or
-// with null, as soon as both have come. A struct that is made of several has `auto parts()`, which
-// ties them.
+// A visitor is a plain struct with a function for each kind of line that it wants: call, launch,
+// last_call, range, device_time, busy, life, thread, metadata. Each takes the line as in
+// read/events.h. end() comes after the rank's last line, to reduce what was collected. timed(call,
+// time) gets each call with its time on the device, or null, as soon as both are known. A visitor
+// composed of others has `auto parts()`, which ties them.
 #pragma once
 
 #include <algorithm>
@@ -34,10 +32,9 @@
 
 namespace tprof::run {
 
-// Keeps what the metadata of a process said in the course of its run: elsewhere only its last words
-// are known.
+// Keeps the history of a process's metadata: everything else knows only its last state.
 
-// A ledger is cumulative: what it once said stays. A file in which it does not contradicts itself.
+// A count that decreased. Ledgers are cumulative, so such a file contradicts itself.
 struct Decreased {
   struct Counted {
     std::string function{};  // empty: all collectives of the communicator
@@ -55,7 +52,7 @@ struct Decreased {
   std::uint64_t before = 0;
 };
 
-// By how much the wall clock of a host was set between two anchors.
+// How far a host's wall clock was set between two anchors.
 struct ClockStep {
   double size_ns = 0;  // signed; 0: none
   std::int64_t after_ns = 0;
@@ -64,29 +61,29 @@ struct ClockStep {
   void keep_larger(const ClockStep& other);
 };
 
-struct Said {
+struct MetadataHistory {
   std::vector<Decreased> decreased{};
   ClockStep clock_step{};  // the largest
-  // The program's scopes as of the last ledger, exact even where they have no lines. In a process
-  // that holds several ranks, the first has them.
+  // The program's scopes as of the last ledger, exact even without lines. If a process holds
+  // several ranks, its first rank has them.
   std::vector<read::ScopeTotal> scopes{};
 };
 
-// Takes the metadata lines of one rank in their order.
-class Listener {
+// Follows the metadata lines of one rank in order.
+class MetadataFollower {
  public:
-  // `so_far`: what they have said up to this line.
+  // `so_far`: the process as of this line.
   void metadata(const read::Line& line, const read::Process& so_far);
   // Throws BadInput for a ledger whose scopes can't be read.
-  Said end(const read::Process& rank);
+  MetadataHistory end(const read::Process& rank);
 
  private:
   void compare(const read::Ledger& now, std::uint64_t offset);
 
-  Said said_;
+  MetadataHistory history_;
   std::optional<read::Ledger> before_;
-  std::size_t anchors_ = 0;                     // that were seen
-  std::pair<std::string, std::uint64_t> last_;  // the last ledger that has scopes, and its offset
+  std::size_t anchors_ = 0;                     // seen so far
+  std::pair<std::string, std::uint64_t> last_;  // the last ledger with scopes, and its offset
 };
 
 template <typename T>
@@ -94,7 +91,7 @@ inline constexpr bool kIsOptional = false;
 template <typename T>
 inline constexpr bool kIsOptional<std::optional<T>> = true;
 
-// Calls f for each of the structs that `of` is made of: itself, its parts, what an optional has.
+// Calls f for each struct in `of`: itself, its parts, the value of an optional.
 template <typename T, typename F>
 void each_part(T& of, const F& f) {
   if constexpr (kIsOptional<std::remove_const_t<T>>) {
@@ -106,7 +103,7 @@ void each_part(T& of, const F& f) {
   }
 }
 
-// True if one of the structs that a T is made of takes such lines.
+// True if one of the structs in a T takes such lines.
 template <typename T, typename See, typename Line>
 constexpr bool takes() {
   if constexpr (kIsOptional<T>) {
@@ -120,7 +117,7 @@ constexpr bool takes() {
   }
 }
 
-// A struct that a rank's lines are shown to.
+// A visitor with its rank.
 template <typename Made>
 struct Shown {
   const read::Process& rank;
@@ -142,11 +139,12 @@ struct Shown {
   }
 };
 
-// By rank, for those of which there is any.
+// The visitors by rank.
 template <typename Made>
 class ByRank {
  public:
-  // Null: none of its lines could be read, or nobody wanted them. `T`: the struct, or a part of it.
+  // Returns null if the rank's lines were not wanted, or not readable. `T`: the visitor, or a part
+  // of it.
   template <typename T = Made>
   T* of(const read::Process* rank) const {
     const auto shown = all_.find(rank);
@@ -177,7 +175,7 @@ Shown<Made>& shown_to(const std::vector<std::unique_ptr<Shown<Made>>>& all,
                             : std::ranges::lower_bound(all, &rank, std::less(), by_rank));
 }
 
-// Has lines of a kind shown to those that take them.
+// Sends lines of one kind to the visitors that take them.
 template <typename Made, typename Line, typename See>
 void connect(const std::vector<std::unique_ptr<Shown<Made>>>& all,
              std::function<void(const read::Process&, const Line&)>& to, const See& see) {
@@ -221,31 +219,30 @@ read::LineReader reader_of(const std::vector<std::unique_ptr<Shown<Made>>>& all)
 
 class Store;
 
-// The lines of some ranks of a job. It is a handle: copies have the same lines.
+// The lines of some ranks of a job. This is a handle: copies share the lines.
 class Lines {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 
-  // Refers to the job and the traces. `progress` gets the number of files done while they are
-  // loaded, from any thread, and is let go then. They take `most_bytes` at most: ranks beyond it
-  // are read again each time. Each process of a team loads those files that it has loaded.
+  // Refers to the job and the traces. During loading, `progress` gets the number of finished files,
+  // from any thread; afterwards it is released. Lines take `most_bytes` at most: ranks beyond that
+  // are read again each time. Each process of a team loads the lines of the files it has read.
   Lines(const job::Job& job, const read::Traces& traces,
         const std::function<void(std::size_t)>& progress = {}, std::size_t most_bytes = kMostBytes);
 
-  // Those of some of the job's ranks. Refers to `some`.
+  // Returns the lines of some of the job's ranks. Refers to `some`.
   Lines of(const job::Job& some) const;
-  // The calls that were asked for are marked: who looks at lines gets all.
+  // Visitors get all calls; those that pass `chosen` are marked.
   Lines of(const job::Job& some, read::Chosen chosen) const;
 
   const job::Job& job() const { return *job_; }
   const read::Traces& traces() const;
-  // The counts of a rank's calls that were asked for; of all calls, those of its ledger.
+  // Returns the counts of a rank's chosen calls; without a choice, those of its ledger.
   const read::Rows& rows(const read::Process& rank) const {
     return chosen_.rows ? chosen_.rows(rank) : read::rows_of(rank);
   }
 
-  // Shows the lines of each rank to what make(rank) returns; to nothing if that is an empty
-  // optional.
+  // Shows each rank's lines to the visitor that make(rank) returns, if that is no empty optional.
   template <typename Make>
   ByRank<MadeBy<Make>> each(const Make& make) const {
     ByRank<MadeBy<Make>> all;
@@ -256,23 +253,24 @@ class Lines {
   ByRank<Made> each() const {
     return each([](const read::Process& rank) { return Made(rank); });
   }
-  // The same for what is not kept of all ranks at a time: calls take(made) in the order of ranks.
+  // The same without keeping the visitors of all ranks: calls take(visitor) in the order of ranks.
   template <typename Make, typename Take>
   void each(const Make& make, const Take& take) const {
     show(make, [&](auto shown) { each_part(shown->made, take); });
   }
 
-  // These load them, too. Null: the rank's lines can't be read.
-  const Said* said(const read::Process& rank) const;
+  // Loads the lines, too. Null: the rank's lines can't be read.
+  const MetadataHistory* history(const read::Process& rank) const;
   bool has_device_times(const read::Process& rank) const;
-  // Files with a line that can't be read, as far as it was looked at, and why.
+  // Files in which a line could not be read so far, and why.
   const std::vector<read::Skipped>& unreadable() const;
 
  private:
   friend class Store;
   using Ranks = std::vector<const read::Process*>;  // by address
 
-  // Ranks that are shown by one thread: those of one process, or of a file that is read again.
+  // The ranks that one thread shows together: those of one process, or of a file that is read
+  // again.
   std::vector<Ranks> units() const;
   // Returns false if the file can't be read.
   bool show(const Ranks& ranks, read::LineReader reader) const;
@@ -283,7 +281,7 @@ class Lines {
     using All = std::vector<std::unique_ptr<Shown<MadeBy<Make>>>>;
     const std::vector<Ranks> all = units();
     std::mutex mutex;
-    std::map<std::size_t, All> ready;  // shown while others before them are
+    std::map<std::size_t, All> ready;  // finished before an earlier unit
     std::size_t next = 0;
     in_parallel(all.size(), [&](std::size_t i) {
       All of;
@@ -313,7 +311,7 @@ class Lines {
   read::Chosen chosen_{};
 };
 
-// Does what the first process of the team asks of this one. Returns the exit code when it is done.
+// Serves the first process of the team. Returns the exit code.
 int work_for(team::Team& team);
 
 }  // namespace tprof::run

@@ -21,7 +21,7 @@ double sum_ns(const Intervals& all) {
   return ns;
 }
 
-// Returns these times and those of the rows that count.
+// Returns the union of `times` and the times of the rows that count.
 template <typename Counts>
 Intervals with_rows(Intervals times, const Calls& c, const Counts& counts) {
   for (std::size_t i = 0; i < c.size(); ++i) {
@@ -30,8 +30,8 @@ Intervals with_rows(Intervals times, const Calls& c, const Counts& counts) {
   return joined(std::move(times));
 }
 
-// A device that may have computed did so for as long as others did: three quarters of the ranks
-// keep within that. The rest of such a time was its host's.
+// Where a device may have computed, it is assumed to have computed as long in total as others:
+// three quarters of the ranks compute no longer. The rest of such a time is the host's.
 void find_work(std::vector<Rank>& ranks) {
   std::vector<double> sure;
   for (Rank& rank : ranks) {
@@ -57,8 +57,7 @@ void find_work(std::vector<Rank>& ranks) {
   }
 }
 
-// Puts the hosts' clocks on one, by the collectives that cross hosts; by messages too, if
-// `messages`.
+// Aligns the hosts' clocks by the collectives that cross hosts, and by messages too if `messages`.
 align::Clocks clocks_of(const Run& run, std::size_t hosts, bool messages) {
   align::ClockFit fit(hosts);
   std::vector<align::Passage> passages;
@@ -98,16 +97,17 @@ void move_times(Rank& rank, const Move& move) {
   for (Blocked& b : rank.blocked) b.host = {move(b.host.from_ns), move(b.host.to_ns)};
 }
 
-// Meets of all ranks: those that have the same meet.
-using Meeting = std::pair<Meets, Row>;
+// Rows with equal keys meet.
+using Meeting = std::pair<MeetingKey, Row>;
 
-// Puts them in order, and ends each rank's numbers for communicators: all know one by its id.
-std::vector<Meeting> meetings_of(std::vector<Rank>& ranks, std::vector<Columns::Met> each,
+// Sorts the rows of all ranks by meeting. Replaces the ranks' own communicator numbers by common
+// ones.
+std::vector<Meeting> meetings_of(std::vector<Rank>& ranks, std::vector<Columns::MeetingKeys> each,
                                  std::vector<std::size_t>& on_comm) {
   std::map<std::string, std::uint32_t, std::less<>> ids;
   std::vector<Meeting> all;
   std::size_t rows = 0;
-  for (const Columns::Met& met : each) rows += met.size();
+  for (const Columns::MeetingKeys& met : each) rows += met.size();
   all.reserve(rows);
   for (std::uint32_t r = 0; r < ranks.size(); ++r) {
     std::set<std::uint32_t> comms;
@@ -125,14 +125,15 @@ std::vector<Meeting> meetings_of(std::vector<Rank>& ranks, std::vector<Columns::
   return all;
 }
 
-// Finds out which of the rows that meet are known to. From where ranks called different things on a
-// communicator, equal numbers are no meeting.
-class WhoMet {
+// Finds out which meetings are certain. Once ranks have called different things on a communicator,
+// equal numbers no longer mean the same collective.
+class CertainMeetings {
  public:
-  WhoMet(Run& run, const std::vector<std::size_t>& on_comm) : run_(run), on_comm_(on_comm) {}
+  CertainMeetings(Run& run, const std::vector<std::size_t>& on_comm)
+      : run_(run), on_comm_(on_comm) {}
 
   void see(std::span<const Meeting> meeting, std::span<const Row> rows) {
-    const Meets& meets = meeting.front().first;
+    const MeetingKey& meets = meeting.front().first;
     const bool met = meets.from < 0 ? all_came(meets, rows) : both_came(meeting);
     for (const Row& r : rows) {
       if (!met) run_.ranks[r.rank].calls.is[r.row].met = false;
@@ -143,7 +144,7 @@ class WhoMet {
   bool comparable(const Row& a, const Row& b) const {
     return run_.clocks.comparable(run_.ranks[a.rank].host, run_.ranks[b.rank].host);
   }
-  bool all_came(const Meets& meets, std::span<const Row> rows) {
+  bool all_came(const MeetingKey& meets, std::span<const Row> rows) {
     const auto kind = [&](const Row& r) {
       const Calls& c = run_.ranks[r.rank].calls;
       return std::pair(c.bucket[r.row], bytes_class(c.bytes[r.row] / c.made[r.row]));
@@ -156,7 +157,7 @@ class WhoMet {
     return differ_on_ != meets.comm && rows.size() > 1 && rows.size() == on_comm_[meets.comm] &&
            std::ranges::all_of(rows, [&](const Row& r) { return comparable(r, rows.front()); });
   }
-  // A call that ended before the other came is not the other end of its message.
+  // A receive that ended before the send came belongs to another message.
   bool both_came(std::span<const Meeting> ends) const {
     if (ends.size() != 2 || ends[0].first.sends == ends[1].first.sends) return false;
     const Row& from = ends[ends[0].first.sends ? 0 : 1].second;
@@ -212,7 +213,7 @@ Run load(const Lines& from, Steps steps, const Parts& only) {
   const job::Hosts hosts(job);
   Run run;
   for (const job::Host& host : hosts.all()) run.slack_ns.push_back(host.slack_ns);
-  std::vector<Columns::Met> meets;
+  std::vector<Columns::MeetingKeys> meets;
   std::map<const read::Process*, std::size_t> places;
   run.ranks.reserve(job.processes.size());
   for (const read::Process* p : job.processes) {
@@ -243,7 +244,7 @@ Run load(const Lines& from, Steps steps, const Parts& only) {
   each_rank([&](Rank& rank) {
     move_times(rank, [&](std::int64_t t) { return hosts.on_axis(*rank.process, t); });
   });
-  std::vector<std::size_t> on_comm;  // ranks that call collectives on each communicator
+  std::vector<std::size_t> on_comm;  // how many ranks call collectives on each communicator
   const std::vector<Meeting> all = meetings_of(run.ranks, std::move(meets), on_comm);
   run.members.reserve(all.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -257,7 +258,7 @@ Run load(const Lines& from, Steps steps, const Parts& only) {
     move_times(rank, [&](std::int64_t t) { return run.clocks.aligned(rank.host, t); });
   });
   find_work(run.ranks);
-  WhoMet who(run, on_comm);
+  CertainMeetings who(run, on_comm);
   for (std::size_t m = 0; m < run.meetings(); ++m) {
     const std::span<const Row> rows = run.meeting(m);
     who.see(std::span(all).subspan(run.first[m], rows.size()), rows);

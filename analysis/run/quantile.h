@@ -1,4 +1,4 @@
-// Figures of a few numbers that one outlier does not change.
+// Statistics that one outlier does not change.
 #pragma once
 
 #include <algorithm>
@@ -8,11 +8,10 @@
 
 namespace tprof::run {
 
-// The usual is what three quarters have at least: half of the ranks, those of one host of two, may
-// be slow.
+// Three quarters have the usual value at least: half of the ranks may be slow, as one host of two.
 inline constexpr double kUsual = 0.25;
 
-// The number that `share` of them are below; of none, 0.
+// Returns the number that `share` of them are below; 0 if there are none.
 inline double quantile(std::vector<double> of, double share) {
   if (of.empty()) return 0;
   const auto n = static_cast<std::size_t>(share * static_cast<double>(of.size() - 1));

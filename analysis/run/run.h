@@ -1,8 +1,8 @@
-// A run of a job, as columns: what each rank's device did, on one clock.
+// A run of a job as columns: what each rank's device did, on one clock.
 //
-// A row is what was timed on the device as one: a call of NCCL, a group's calls on one stream, a
-// copy, or the launch of a graph. Rows of several ranks are connected by meetings: a collective, or
-// a message of two ranks.
+// A row was timed on the device as a whole: an NCCL call, a group's calls on one stream, a copy, or
+// a graph launch. A meeting connects the rows of several ranks: a collective, or a send and its
+// receive.
 #pragma once
 
 #include <algorithm>
@@ -22,32 +22,32 @@
 
 namespace tprof::run {
 
-// Yes or no of a row.
+// Flags of a row.
 struct Is {
   bool messages : 1 = false;  // sends and receives
   bool wide : 1 = false;      // float32
-  bool backward : 1 = false;  // one of autograd's threads called
+  bool backward : 1 = false;  // called by an autograd thread
   bool mixed : 1 = false;     // calls of several functions, timed as one
-  bool launch : 1 = false;    // of a graph, with the kernels that are in it
-  bool met : 1 = false;       // it is known when all whom it meets had come
-  bool at_once : 1 = false;   // it came to the device before the host made its next call
+  bool launch : 1 = false;    // of a CUDA graph, including its kernels
+  bool met : 1 = false;       // it is known when all ranks of its meeting had come
+  bool at_once : 1 = false;   // it reached the device before the host made its next call
 };
 
-// The rows of one rank, by when they came to the device. Times are nanoseconds on the run's clock.
+// The rows of one rank, by when they reached the device. Times are nanoseconds on the run's clock.
 struct Calls {
-  std::vector<std::int64_t> came_ns{};    // the row came to the device
+  std::vector<std::int64_t> came_ns{};    // the row reached the device
   std::vector<std::int64_t> ended_ns{};   // it ended there
   std::vector<std::int64_t> called_ns{};  // the host called it, or had ended its group
-  std::vector<std::int64_t> waited_ns{};  // by its launches, since the row called before it
-  std::vector<std::uint32_t> comm{};    // the process's number of the communicator; kNoComm: a copy
-  std::vector<std::uint16_t> stream{};  // the rank's streams are numbered as they come
-  std::vector<Bucket> bucket{};         // of the first of its calls, as for name, count and wide
+  std::vector<std::int64_t> waited_ns{};  // in launches, since the host called the previous row
+  std::vector<std::uint32_t> comm{};      // communicator number of the process; kNoComm: a copy
+  std::vector<std::uint16_t> stream{};    // numbered in order of appearance
+  std::vector<Bucket> bucket{};           // of its first call, as are name, count and wide
   std::vector<text::Kept> name{};
-  std::vector<std::uint64_t> count{};  // API argument
+  std::vector<std::uint64_t> count{};  // the API's argument
   std::vector<std::uint32_t> made{};   // calls
-  std::vector<std::uint64_t> bytes{};  // of all of these
-  // When all whom it meets had come, as far as that is known, and no later than it ended. A row
-  // that meets nobody came by itself.
+  std::vector<std::uint64_t> bytes{};  // of all its calls
+  // When all ranks of its meeting had come, if known, and no later than it ended. For a row without
+  // a meeting: when it came.
   std::vector<std::int64_t> all_came_ns{};
   std::vector<Is> is{};
 
@@ -62,7 +62,7 @@ struct Calls {
   bool copies(std::size_t row) const { return comm[row] == kNoComm && !is[row].launch; }
 };
 
-// Its rows by when they were called.
+// Returns the rows in the order of their host calls.
 std::vector<std::size_t> by_call(const Calls& calls);
 
 // A copy between host and device.
@@ -71,12 +71,12 @@ struct Copy {
   std::uint64_t bytes = 0;
 };
 
-// A copy for which the host waited, and when. It does so within a call that copies from or to
-// pageable memory, and behind one that reads a value into pinned memory.
+// A copy that the host waited for, and when. It waits within a copy from or to pageable memory, and
+// after a copy that reads a value into pinned memory.
 struct Blocked {
-  static constexpr std::int64_t kRoundedNs = 100;  // which times in lines may be by
+  static constexpr std::int64_t kRoundedNs = 100;  // times in lines may be rounded by this
 
-  // From here on the host went on.
+  // When the host went on.
   std::int64_t goes_on_ns() const { return host.to_ns - kRoundedNs; }
 
   Interval host{};
@@ -84,19 +84,19 @@ struct Blocked {
   std::uint64_t bytes = 0;
 };
 
-// From where a host began a step to where it began the next.
+// The time from where a host began a step to where it began the next.
 struct Step {
   std::int64_t number = 0;
   std::int64_t from_ns = 0;
   std::int64_t to_ns = 0;
-  // The host called in it:
+  // The host called during the step:
   std::uint64_t to_device = 0;    // bytes of copies
-  std::uint64_t sent = 0;         // bytes of calls of NCCL
-  std::uint64_t collectives = 0;  // calls of NCCL
-  std::uint64_t to_time = 0;      // of these, what has something to do on the device
+  std::uint64_t sent = 0;         // bytes of NCCL calls
+  std::uint64_t collectives = 0;  // NCCL calls
+  std::uint64_t to_time = 0;      // those that take time on the device
 };
 
-// The one of these in which that moment is; null: none.
+// Returns the step that contains the moment; null: none.
 inline const Step* step_at(const std::vector<Step>& ascending, std::int64_t ns) {
   const auto next = std::ranges::upper_bound(ascending, ns, {}, &Step::from_ns);
   if (next == ascending.begin() || ns >= std::prev(next)->to_ns) return nullptr;
@@ -107,22 +107,22 @@ struct Rank {
   const read::Process* process = nullptr;
   std::size_t host = 0;  // job::Hosts::all
   Calls calls{};
-  Intervals work{};                // when its device computed, or is taken to have computed
-  Intervals sure{};                // of that, what is sure, and
+  Intervals work{};                // when its device computed, or is assumed to have
+  Intervals sure{};                // the sure part of that
   Intervals unsure{};              // when it may have computed; both empty: all is sure
   std::vector<Blocked> blocked{};  // by when they ended
-  std::vector<Copy> loads{};       // to the device, by none of autograd's threads; by when called
+  std::vector<Copy> loads{};       // to the device, except from autograd threads; by when called
   std::vector<Copy> reads{};       // from the device; by when called
   std::vector<Step> steps{};       // of its host, ascending
-  Intervals followed{};  // in the gaps between work and these ends nobody looked at the device
-  bool windows = false;  // lines are of windows only
-  // From the first step on: messages to and from its neighbours, as a stage of a pipeline has, and
-  // bytes of those in all-to-alls.
+  Intervals followed{};            // the device was observed only in these
+  bool windows = false;            // only windows have lines
+  // From the first step on: messages between neighbouring pipeline stages, and bytes of all-to-alls
+  // made of messages.
   std::uint64_t stage_messages = 0;
   std::uint64_t exchanged = 0;
 };
 
-// When its device computed or communicated, or copied if `copies`: apart, ascending.
+// Returns when its device computed or communicated, or also copied if `copies`.
 Intervals busy_of(const Rank& rank, bool copies);
 
 struct Row {
@@ -132,10 +132,10 @@ struct Row {
 
 struct Run {
   std::vector<Rank> ranks{};
-  align::Clocks clocks{{}};              // of the hosts, which the times are already on
+  align::Clocks clocks{{}};              // of the hosts; the times are already adjusted
   std::vector<std::int64_t> slack_ns{};  // by host: job::Host
-  std::uint64_t no_room_for = 0;         // so many calls, as the fewest steps have: there are none
-  // The rows that meet: those of meeting m are members[first[m]] to members[first[m + 1] - 1].
+  std::uint64_t no_room_for = 0;         // calls of the fewest steps, if these don't fit
+  // The rows of meeting m are members[first[m]] to members[first[m + 1] - 1].
   std::vector<std::uint32_t> first{0};
   std::vector<Row> members{};
 
@@ -143,16 +143,17 @@ struct Run {
   std::span<const Row> meeting(std::size_t m) const {
     return std::span(members).subspan(first[m], first[m + 1] - first[m]);
   }
-  // How wrong the distance between times of two ranks may be, ns.
+  // How far off the difference of two ranks' times may be, in ns.
   double error_ns(const Rank& a, const Rank& b) const {
     return clocks.at_most(a.host, b.host) +
            static_cast<double>(std::max(slack_ns[a.host], slack_ns[b.host]));
   }
-  bool timed() const;  // calls of two ranks or more have times on the device
+  bool timed() const;  // calls of at least two ranks have times on the device
 };
 
-// Calls f(row, for how many of `by_coming` it waited): the rows of a meeting as they came. One that
-// came when a row had ended was not waited for: a small message may be on its way.
+// Sorts the rows of a meeting into `by_coming`, and calls f(row, n) if the row waited for the first
+// n of them. Nobody waited for a row that came after its own had ended: a small message may be
+// under way.
 template <typename F>
 void each_of_meeting(const Run& run, std::span<const Row> rows, std::vector<Row>& by_coming,
                      F&& f) {
@@ -166,9 +167,9 @@ void each_of_meeting(const Run& run, std::span<const Row> rows, std::vector<Row>
   }
 }
 
-// From the lines of a job's ranks: of those in `only`, what began in this part of their own time.
-// `steps` are the ranks' own, on their own clocks. A file that can't be read gives no rows. Clocks
-// of hosts that nothing connects stay as the hosts had them.
+// Loads a run from the lines of a job's ranks; for ranks in `only`, just what began in that part of
+// their own time. `steps` are on the ranks' own clocks. A file that can't be read gives no rows.
+// Hosts that no communication connects keep their own clocks.
 using Parts = std::map<const read::Process*, Interval>;
 using Steps = std::map<const read::Process*, std::vector<Step>>;
 Run load(const Lines& lines, Steps steps, const Parts& only = {});

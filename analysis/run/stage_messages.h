@@ -1,6 +1,6 @@
-// Tells apart a rank's messages by what they are for: those to and from its neighbours, which make
-// it a stage of a pipeline, and all-to-alls. PyTorch makes these a group of sends and receives,
-// in which a rank sends to itself, or to more than two others.
+// Tells a rank's messages to pipeline neighbours from those of all-to-alls. PyTorch makes an
+// all-to-all a group of sends and receives, in which a rank sends to itself or to more than two
+// others.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace tprof::run {
 
 class StageMessages {
  public:
-  // Takes the sends and receives of one rank, in their order.
+  // Takes the sends and receives of one rank, in order.
   void take(const read::Process& rank, const read::Event& e) {
     const bool goes_on = e.group != 0 && e.group == group_;
     if (!goes_on) end();
@@ -34,7 +34,7 @@ class StageMessages {
   void end() {
     if (!to_itself_ && others_.size() <= kNeighbours) {
       of_stages_ += calls_;
-    } else if (sends_ && receives_) {  // otherwise it scatters or gathers
+    } else if (sends_ && receives_) {  // else it is a scatter or gather
       exchanged_ += bytes_;
     }
     calls_ = bytes_ = 0;
@@ -47,7 +47,7 @@ class StageMessages {
  private:
   static constexpr std::size_t kNeighbours = 2;
 
-  // These are of the group, or of the call that is in none.
+  // These describe the current group, or the current call outside a group.
   std::int64_t group_ = 0;
   std::uint64_t calls_ = 0;
   std::uint64_t bytes_ = 0;

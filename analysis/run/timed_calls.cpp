@@ -10,7 +10,7 @@ void TimedCalls::call(const read::Event& e) {
     const auto taken = times_.extract(time);
     return sink_(e, &taken.mapped());
   }
-  // A batch of copies has one call per direction, all of which began at the same moment.
+  // A batch of copies has one call per direction, and all begin at the same moment.
   if (!calls_.try_emplace(begun, e).second) return sink_(e, nullptr);
   if (calls_.size() > kMostWaiting) sink_(calls_.extract(calls_.begin()).mapped(), nullptr);
 }

@@ -1,4 +1,4 @@
-// Matches calls with their device times, whose lines come before or after those of the calls.
+// Matches calls with their device times. A time's line may come before or after the call's.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 
 namespace tprof::run {
 
-// Matches the calls of one rank, in memory that does not grow with its lines. A call and its time
-// are not matched if more than kMostWaiting others lie between them.
+// Takes one rank's lines in bounded memory: a call and its time are not matched if more than
+// kMostWaiting others lie between them.
 class TimedCalls {
  public:
   static constexpr std::size_t kMostWaiting = std::size_t{1} << 15;
 
   // Gets each call once, with its time, or with null if none came.
   using Sink = std::function<void(const read::Event&, const read::DeviceTime*)>;
-  // `any`: there are device times. Else no call waits for one.
+  // `any`: there are device times; else no call waits for one.
   TimedCalls(bool any, Sink sink) : any_(any), sink_(std::move(sink)) {}
 
   void call(const read::Event& e);
@@ -31,8 +31,7 @@ class TimedCalls {
 
   bool any_;
   Sink sink_;
-  // Calls and times wait here for their other half. Nearly all are taken soon, and few wait at a
-  // time.
+  // Calls and times that are not yet matched. Usually there are few.
   std::map<Begun, read::Event> calls_;
   std::map<Begun, read::DeviceTime> times_;
 };

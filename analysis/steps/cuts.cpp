@@ -11,7 +11,7 @@ namespace {
 using Letters = std::span<const std::uint32_t>;
 using Counts = std::map<std::uint32_t, std::uint64_t>;  // of letters
 
-constexpr std::uint32_t kBatch = UINT32_MAX;  // of any size, where batches are counted
+constexpr std::uint32_t kBatch = UINT32_MAX;  // stands for a batch of any size
 
 std::size_t same_first(Letters a, Letters b) {
   return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
@@ -22,8 +22,8 @@ std::size_t same_last(Letters a, Letters b) {
   return static_cast<std::size_t>(ends.first - a.rbegin());
 }
 
-// Returns where in `text` a part begins that ends with it, and that takes the fewest letters more
-// or less to become `head`, of the places that are as good as any: good(place) is largest.
+// Returns the place from which `text` has the smallest edit distance to `head`, among the places
+// for which good(place) is largest.
 template <typename Good>
 std::size_t most_like(Letters text, Letters head, const Good& good) {
   constexpr std::size_t kMostWork = std::size_t{1} << 22;
@@ -32,7 +32,7 @@ std::size_t most_like(Letters text, Letters head, const Good& good) {
   const std::size_t rows = head.size() - same;
   const std::size_t near = std::min(end, 2 * rows + 64);
   if (rows == 0 || rows * near > kMostWork) return end - std::min(rows, near);
-  std::vector<std::size_t> cost(near + 1);  // by how many letters the part has
+  std::vector<std::size_t> cost(near + 1);  // by the length of the part
   for (std::size_t j = 0; j <= near; ++j) cost[j] = j;
   for (std::size_t i = 1; i <= rows; ++i) {
     std::size_t diagonal = std::exchange(cost[0], i);
@@ -50,7 +50,7 @@ std::size_t most_like(Letters text, Letters head, const Good& good) {
   return end - best;
 }
 
-// True if a is some times b, or a part of it: (2, 4) and (3, 6).
+// True if a is a multiple or a fraction of b: (2, 4) and (3, 6).
 bool proportional(const Counts& a, const Counts& b) {
   return a.size() == b.size() && std::ranges::equal(a, b, [&](const auto& x, const auto& y) {
            return x.first == y.first &&
@@ -73,7 +73,7 @@ class Cutter {
   }
 
  private:
-  // Something that the program put in behind some steps: a log, an evaluation.
+  // Something that the program does only after some steps: a log, an evaluation.
   struct PutIn {
     Letters letters{};
     std::vector<std::size_t> steps{};  // from 1
@@ -106,8 +106,8 @@ class Cutter {
     return static_cast<std::size_t>(std::ranges::count(kinds, LetterOf::batch));
   }
 
-  // Takes the most frequent; of two that are as frequent (with an evaluation behind every other
-  // step), the shorter.
+  // Takes the most frequent gap; if two are equally frequent (an evaluation after every other
+  // step), the shorter one.
   void find_usual() {
     std::map<std::pair<std::size_t, std::vector<std::uint32_t>>, std::vector<std::size_t>> alike;
     for (std::size_t k = 1; k + 1 < gaps_.size(); ++k) {
@@ -121,8 +121,8 @@ class Cutter {
     }
   }
 
-  // Returns how many letters of the template end a step at least, as it has batches there that are
-  // none of the first step's: an evaluation behind each step takes some.
+  // Returns how many letters of the template belong to the ended step at least, since it has
+  // batches there that the first step did not take: an evaluation after each step takes some.
   std::size_t behind_others() const {
     const Letters first = letters(gaps_.front());
     const Gap& gap = gaps_[cuts_.usual];
@@ -135,8 +135,8 @@ class Cutter {
     return 0;
   }
 
-  // Returns how many letters of the template end a step. The first step shows how many there are at
-  // least, the end of the program how many at most. Within this, a batch begins the next one.
+  // Returns how many letters of the template belong to the ended step. The first step shows the
+  // minimum, the end of the program the maximum. Between the two, a batch begins the next step.
   std::size_t find_behind() const {
     const Letters all = usual();
     const std::size_t from = gaps_[cuts_.usual].from;
@@ -163,7 +163,7 @@ class Cutter {
     return most < all.size() ? most : norms;
   }
 
-  // Counts what a usual step calls besides gradients, and its batches.
+  // Counts a usual step's calls other than gradients, and its batches.
   void count_body() {
     const Gap& gap = gaps_[cuts_.usual];
     for (std::size_t i = gap.from + behind_; i < gap.end; ++i) count(i, body_);
@@ -179,7 +179,7 @@ class Cutter {
     const Gap& usual = gaps_[cuts_.usual];
     const std::size_t own = batches(usual.from + behind_, usual.to);
     gap.cut = gap.from + most_like(letters(gap), head(), [&](std::size_t at) {
-                // It begins as others do, with as many batches at least.
+                // It begins as other steps do, with at least as many batches.
                 if (!begins_step(gap.from + at)) return 0;
                 return k != 0 && batches(gap.from + at, gap.to) >= own ? 2 : 1;
               });
@@ -194,8 +194,8 @@ class Cutter {
     put.steps.push_back(k);
   }
 
-  // Begins the step earlier if it has more micro-batches than most: before the cut, back to `from`,
-  // is what a step calls, but for its gradients, some times.
+  // Begins the step earlier if it has more micro-batches than most steps: then a step's calls
+  // without gradients repeat before the cut, back to `from`.
   void add_micro_batches(Gap& gap, std::size_t from) {
     if (gap.end == gap.to) return;
     Counts counts;
@@ -207,7 +207,7 @@ class Cutter {
       const bool begins = begins_step(i - 1) && text_.letters[i - 1] == head()[0];
       if (begins && proportional(counts, body_)) cut = i - 1;
     }
-    if (only_batches_) {  // nothing tells batches of a step from those of an evaluation before it
+    if (only_batches_) {  // these could be the step's or an earlier evaluation's
       if (gaps_.size() < kFewestSteps + 2) return;
       const Gap& usual = gaps_[cuts_.usual];
       const std::size_t n = batches(i, gap.to);
@@ -218,7 +218,7 @@ class Cutter {
     gap.cut = cut;
   }
 
-  // True if it is behind every n-th step, and so belongs behind the last one too.
+  // True if it follows every nth step, and so has to follow the last one too.
   bool is_due(const PutIn& put) const {
     const std::size_t last = gaps_.size() - 1;
     const std::size_t n = put.steps[0];
@@ -226,8 +226,8 @@ class Cutter {
            std::ranges::all_of(put.steps, [n](std::size_t step) { return step % n == 0; });
   }
 
-  // Ends the last step, where all that ends a step has come and what is put in behind others. One
-  // that is not due may be what the program does when all steps are over.
+  // Ends the last step after the usual end of a step and what other steps have after it. One that
+  // is not due is taken once: it may be what the program does after all steps.
   void cut_last() {
     Gap& gap = gaps_.back();
     const Letters all = letters(gap);
@@ -253,10 +253,10 @@ class Cutter {
   std::vector<Gap>& gaps_;
   const bool closed_;
   Cuts cuts_;
-  std::size_t times_ = 0;   // how often the template is
-  std::size_t behind_ = 0;  // letters of the template that end a step
+  std::size_t times_ = 0;   // how often the template occurs
+  std::size_t behind_ = 0;  // letters of the template that belong to the ended step
   Counts body_;
-  bool only_batches_ = false;  // nothing else is called in a step
+  bool only_batches_ = false;  // a step calls nothing else
   std::vector<PutIn> put_in_;
 };
 

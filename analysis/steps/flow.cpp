@@ -13,16 +13,16 @@ namespace {
 
 using Kind = Symbol::Kind;
 
-constexpr std::size_t kMostNeighbours = 6;  // more are no stages of a pipeline
+constexpr std::size_t kMostNeighbours = 6;  // a pipeline stage has no more
 
 // A message that goes to a neighbour or comes from it.
 struct Message {
   std::size_t operation = 0;
   std::size_t neighbour = 0;
   bool sent = false;
-  std::int64_t weight = 0;  // 1: it is to be answered, -1: it answers, 0: none of its size answers
+  std::int64_t weight = 0;  // 1: expects an answer, -1: is one, 0: its size is never answered
 
-  // Its size may be another in each micro-batch.
+  // The direction alone, as the size may differ between micro-batches.
   std::size_t way() const { return 2 * neighbour + (sent ? 0 : 1); }
 };
 
@@ -31,17 +31,17 @@ struct Part {
   std::size_t from = 0;  // messages
   std::size_t to = 0;
   std::uint64_t hash = 0;
-  // The message that begins it comes again after others: another micro-batch. Several tensors of
-  // one come one after the other.
+  // Its first message comes again after others: another micro-batch. Several tensors of one
+  // micro-batch would come in a row.
   bool several = false;
-  std::int64_t under_way = 0;  // messages that were unanswered at one neighbour at a time, at most
+  std::int64_t under_way = 0;  // most messages that one neighbour had not answered yet
 };
 
 class Divider {
  public:
   Divider(const Sequence& sequence, const read::Process& rank) : sequence_(sequence), rank_(rank) {}
 
-  // Returns false if these are no messages of a stage.
+  // Returns false if these are not the messages of a stage.
   bool read() {
     std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> numbers;
     std::map<std::size_t, std::uint64_t> next;
@@ -80,7 +80,7 @@ class Divider {
     for (const Message& m : messages_) under_way.push_back(under_way.back() + m.weight);
     std::int64_t least = under_way[n];
     for (std::size_t i = n + 1; i-- > 0;) {
-      // Messages of an evaluation are forgotten for ever, and never answered.
+      // Messages of an evaluation are never answered.
       if (under_way[i] <= least) places_.push_back(i);
       least = std::min(least, under_way[i]);
     }
@@ -97,7 +97,7 @@ class Divider {
     }
   }
 
-  // Takes the parts that are as most, which are steps unless they are those of a micro-batch.
+  // Takes the most frequent kind of part: a step, or else a micro-batch.
   void choose(bool closed) {
     std::map<std::uint64_t, std::vector<std::size_t>> alike;
     for (std::size_t k = 0; k < parts_.size(); ++k) alike[parts_[k].hash].push_back(k);
@@ -114,7 +114,7 @@ class Divider {
     flow.several = usual.several;
     flow.told = usual.under_way > 1;
     for (std::size_t k = 0; k < parts_.size(); ++k) {
-      if (!closed && k > usual_ones->back()) break;  // it was killed within this one
+      if (!closed && k > usual_ones->back()) break;  // it was killed in this step
       const bool odd = parts_[k].several || parts_[k].under_way > 1;
       if (parts_[k].hash == usual.hash || (flow.several && odd)) flow.steps.push_back(k);
     }
@@ -122,7 +122,7 @@ class Divider {
     flow.steps.push_back(flow.steps.back() + 1);
   }
 
-  // Says when each part begins, with the calls that are no messages.
+  // Finds when each part begins by the calls other than messages.
   void place(bool closed, std::int64_t end_ns) {
     const Text text = others();
     std::vector<Gap> gaps;
@@ -154,7 +154,7 @@ class Divider {
   Flow flow;
 
  private:
-  // Returns the place of a message in the sequence; behind the last one, the sequence's end.
+  // Returns the index of a message in the sequence; after the last message, the sequence's end.
   std::size_t operation(std::size_t message) const {
     return message < messages_.size() ? messages_[message].operation : sequence_.operations.size();
   }
@@ -181,7 +181,7 @@ class Divider {
     return part;
   }
 
-  // Returns the calls that are no messages. Batches may differ in size.
+  // Returns the calls other than messages. Batches may differ in size.
   Text others() const {
     Text text;
     for (std::size_t i = 0; i < sequence_.operations.size(); ++i) {
@@ -200,7 +200,7 @@ class Divider {
   const Sequence& sequence_;
   const read::Process& rank_;
   std::vector<Message> messages_;
-  std::vector<std::size_t> places_;  // messages before which nothing is under way
+  std::vector<std::size_t> places_;  // indices of messages before which nothing is under way
   std::vector<Part> parts_;          // between these
 };
 

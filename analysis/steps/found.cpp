@@ -22,7 +22,7 @@ using read::Process;
 
 using LinesOfRanks = std::map<const Process*, std::vector<read::StepLine>>;
 
-// Keeps the calls of a rank only until its last line: what is left of them are its steps.
+// Keeps the calls of a rank until its last line, then only its steps.
 struct Calls {
   explicit Calls(const Process& rank) : rank_(rank) {}
   void call(const read::Event& e) {
@@ -32,7 +32,7 @@ struct Calls {
   void range(const read::Range& r) { reading_->marks.add(r); }
   void metadata(const read::Line& line) {
     if (is_line(line.text, LineKind::step)) {
-      lines.push_back(read::told_in<read::StepLine>(line, rank_.file));
+      lines.push_back(read::parsed_line<read::StepLine>(line, rank_.file));
     }
   }
   void end() {
@@ -48,7 +48,7 @@ struct Calls {
 
   std::vector<read::StepLine> lines;
   bool any = false;    // there were calls
-  bool whole = false;  // all of them were looked at
+  bool whole = false;  // all of them were read
   std::vector<Interval> marked;
   RankSteps steps;
 
@@ -81,13 +81,13 @@ void number_marks(Found& found) {
   }
   if (found.how == How::period) {
     found.unknown.push_back(
-        "each begins behind the last reduction of gradients before it: what the program does from "
-        "there to its next batch, as reading the loss, is in the next step");
+        "each begins after the previous step's last gradient reduction: what the program does "
+        "before its next batch, such as reading the loss, is in the next step");
   }
   if (found.how == How::period && !found.steps.empty() && found.steps.front() > 1) {
-    found.unknown.push_back(fmt::format(
-        "steps before step {} went by until it was clear what repeats: they have no figures",
-        found.steps.front()));
+    found.unknown.push_back(
+        fmt::format("steps before step {} have no figures: the repetition was not recognised yet",
+                    found.steps.front()));
   }
 }
 
@@ -102,7 +102,7 @@ std::optional<Found> marked(const std::vector<std::pair<const Process*, const Ca
   return found;
 }
 
-// Returns the steps of the step lines if every rank has some.
+// Returns the steps of the tprof_step lines if every rank has some.
 std::optional<Found> written(const std::vector<std::pair<const Process*, const Calls*>>& ranks,
                              LinesOfRanks& of_ranks) {
   for (const auto& [rank, calls] : ranks) {
@@ -117,7 +117,7 @@ std::optional<Found> written(const std::vector<std::pair<const Process*, const C
     bool whole = true;
     std::vector<read::StepLine>& lines = found.lines[rank] = std::move(of_ranks.at(rank));
     std::ranges::stable_sort(lines, {}, &read::StepLine::from_ns);
-    // Steps that the program marks go before those that were found until then.
+    // Marked steps take precedence over steps that the writer had found before the first mark.
     const bool marked = !std::ranges::all_of(lines, &read::StepLine::found);
     if (marked) std::erase_if(lines, [](const read::StepLine& line) { return line.found; });
     for (const read::StepLine& line : lines) {
@@ -142,7 +142,7 @@ std::optional<Found> written(const std::vector<std::pair<const Process*, const C
   return found;
 }
 
-// True if a rank's writer saw other steps, while the program ran, than its lines show afterwards.
+// True if a rank's writer saw other steps while the program ran than its lines show.
 bool disagree(const Found& found, const Found& exact) {
   for (const auto& [rank, of_rank] : exact.ranks) {
     const auto& lines = of_rank;  // clang 14 can't capture a structured binding
@@ -205,15 +205,15 @@ Found find(const run::Lines& all) {
   }
   if (calling.empty() && std::ranges::any_of(job.processes, has_schedule)) {
     return {.why =
-                "no window of TPROF_SCHEDULE opened: it counts steps, which the program does not "
-                "mark, and which were not found while it ran"};
+                "no window of TPROF_SCHEDULE opened: it counts steps, but the program marks none, "
+                "and none were found while it ran"};
   }
   if (calling.empty()) {
     return {.why =
-                "no rank has event lines of collectives, or steps that the program marks or that "
-                "were found while it ran"};
+                "no rank has event lines of collectives, or steps that were marked or found while "
+                "it ran"};
   }
-  // The lines of the whole run show steps better than the writer could while the program ran.
+  // The lines of the whole run show steps better than the writer could see them during the run.
   std::optional<Found> exact = written(calling, of_ranks);
   const bool all_seen = cut.empty() && long_ones.empty();
   if (exact && (exact->how == How::mark || !all_seen)) return std::move(*exact);
@@ -227,13 +227,13 @@ Found find(const run::Lines& all) {
   }
   if (exact && disagree(*found, *exact)) return std::move(*exact);
   if (!cut.empty()) {
-    found->unknown.push_back(names(cut) +
-                             ": not every call has a line, so steps and their counts are of those "
-                             "that have");
+    found->unknown.push_back(
+        names(cut) +
+        ": some calls have no line, so steps and their counts are from those that have one");
   }
   if (!long_ones.empty()) {
     found->unknown.push_back(
-        fmt::format("{}: steps are looked for in the first {} calls only, marked ones in all",
+        fmt::format("{}: only the first {} calls are searched for steps, except for marked steps",
                     names(long_ones), text::thousands(Sequence::kMost)));
   }
   return std::move(*found);
@@ -243,7 +243,7 @@ namespace {
 
 constexpr double kAbout = 0.9;
 
-// The mean without the first step, in which frameworks set up, and the longest.
+// Returns the mean without the first step, in which frameworks set up, and the longest.
 double usual_ns(const std::vector<Interval>& intervals) {
   std::vector<double> all;
   for (const Interval& i : intervals) {

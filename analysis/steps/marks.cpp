@@ -8,7 +8,7 @@
 namespace tprof::steps {
 namespace {
 
-// Returns the marks that are in no other, since a step is not part of a step.
+// Drops marks inside other marks, since steps don't nest.
 std::vector<Interval> apart(std::vector<Interval> marks) {
   std::ranges::sort(marks, {}, &Interval::from_ns);
   std::vector<Interval> all;
@@ -67,7 +67,7 @@ bool count_on(std::map<const read::Process*, std::vector<Interval>>& ranks) {
   if (numbers.empty() || numbers.rbegin()->first.first == 0) return false;
   std::int64_t next = 0;
   for (auto& [of, number] : numbers) {
-    if (of.first == 0) next = of.second;  // keeps its own
+    if (of.first == 0) next = of.second;  // the first epoch keeps its numbers
     number = next++;
   }
   for (auto& [rank, intervals] : ranks) {

@@ -1,4 +1,4 @@
-// Steps that the program itself marks: NVTX ranges with a number, which may come back.
+// Steps that the program itself marks: NVTX ranges with a number, which may restart.
 #pragma once
 
 #include <map>
@@ -10,11 +10,11 @@
 
 namespace tprof::steps {
 
-// Knows the names that frameworks and people give to single steps: see format/step_mark.h.
+// Knows the usual names of single steps (format/step_mark.h).
 class Marks {
  public:
   void add(const read::Range& range);
-  // Returns the steps of the name that covers the most time; empty if there are none.
+  // Returns the steps of the range name that covers the most time; empty if there are none.
   std::vector<Interval> steps() const;
 
  private:
@@ -23,9 +23,9 @@ class Marks {
   std::map<std::string, read::Range> started_;  // by id
 };
 
-// If the program's numbers begin again on some rank, for instance with each epoch, counts them on,
-// so that each step has its own, the same on all ranks. Returns false if they don't. Intervals must
-// be in the order of time.
+// If the program's step numbers restart on some rank, for instance with each epoch, renumbers the
+// steps so that each number is unique and equal on all ranks. Returns false if they don't restart.
+// Intervals must be in time order.
 bool count_on(std::map<const read::Process*, std::vector<Interval>>& ranks);
 
 }  // namespace tprof::steps

@@ -20,9 +20,9 @@ namespace {
 using Kind = Symbol::Kind;
 using Places = std::vector<std::size_t>;
 
-constexpr std::size_t kFewest = 3;  // repeats that are looked at
+constexpr std::size_t kFewest = 3;  // repeats of a pattern
 
-// The operations of a rank, by what they may be.
+// The operations of a rank, classified.
 class Operations {
  public:
   explicit Operations(const Sequence& sequence) : sequence_(sequence) {
@@ -49,19 +49,20 @@ class Operations {
     const Symbol& s = symbol(i);
     return s.kind == Kind::p2p || (s.kind == Kind::collective && s.bytes > kScalarBytes);
   }
-  // Returns how much data a copy to the device may bring; 0: it is none, or it brings parameters.
+  // Returns the bytes of a copy to the device that may be a batch; 0: it is no copy, or copies
+  // parameters.
   std::uint64_t data(std::size_t i) const {
     const Symbol& s = symbol(i);
     const bool may_be = s.kind == Kind::copy_in && s.bytes >= kScalarBytes;
     return may_be && !shards_.contains(s.bytes) ? s.bytes : 0;
   }
-  // True if what a rank sends to another differs in size, as routers of experts decide.
+  // True if messages to one peer differ in size, as with experts.
   bool sends_differ() const { return sends_differ_; }
 
  private:
-  // Copies that are as large as what this rank gives to an all-gather are parameters that lie in
-  // the host's memory, if they are gathered about as often. A batch that happens to be as large
-  // comes once a step, and layers are gathered more often, or the other way round.
+  // Copies of the size of this rank's part of an all-gather are offloaded parameters if they occur
+  // about as often as that all-gather. A batch of the same size by accident occurs more often or
+  // less often.
   void find_shards() {
     std::map<std::uint64_t, std::size_t> copied;
     std::map<std::uint64_t, std::size_t> given;
@@ -81,28 +82,28 @@ class Operations {
   bool sends_differ_ = false;
 };
 
-// The calls of a rank before a gradient, back to the one before it on the same communicator.
+// Summarises a rank's calls between a gradient and the previous one on the same communicator.
 struct Before {
-  std::uint64_t data = 0;  // of its largest copy
+  std::uint64_t data = 0;  // bytes of the largest copy
   std::size_t calls = 0;
   bool forward = false;
   std::uint64_t hash = 0;  // without small reductions and copies
 };
 
-// The steps that gradients on one communicator show.
+// The steps that the gradients of one communicator show.
 struct Rhythm {
   struct Step {
-    std::size_t first = 0;  // gradients: operations
+    std::size_t first = 0;  // operation index of a gradient
     std::size_t last = 0;
   };
   std::int64_t comm = -1;
   std::vector<Step> steps{};
-  std::uint64_t batch_bytes = 0;  // a batch has as many at least; 0: batches tell nothing
+  std::uint64_t batch_bytes = 0;  // the smallest batch; 0: batches were no help
   bool unclear_beginning = false;
   bool unclear_end = false;
 };
 
-// Returns how far each end of a text is the same as its beginning (Gusfield's Z).
+// Returns for each suffix of a text how much of it equals the text's beginning (Gusfield's Z).
 Places same_from_each(std::span<const std::uint32_t> text) {
   const std::size_t n = text.size();
   Places z(n, n);
@@ -122,7 +123,7 @@ class Finder {
     for (const std::size_t at : at_) text_.push_back(operations.number(at));
   }
 
-  // Finds the shortest repeat that most of the text consists of.
+  // Finds the shortest pattern whose repeats make up most of the text.
   bool find_run() {
     const std::size_t n = text_.size();
     const std::size_t middle = n / 2;
@@ -140,10 +141,10 @@ class Finder {
     return false;
   }
 
-  // Returns how many steps there are, unless all gradients are alike: 0.
+  // Returns how many steps there are; 0 if all gradients are equal.
   std::size_t repeats() const { return length_ == 1 ? 0 : (to_ - from_) / length_; }
 
-  // `steps`: how many there are, as far as communicators tell; 0: none does.
+  // `steps`: how many there are according to all communicators; 0: unknown.
   std::optional<Rhythm> find(std::size_t steps) {
     look_between();
     if (!by_batches(steps) && !by_calls()) return std::nullopt;
@@ -169,8 +170,8 @@ class Finder {
     }
   }
 
-  // Finds the shortest period before which each time, or nearly, there is what has(before) asks
-  // for. It begins where the most is called: with the forward pass.
+  // Finds the shortest period such that has(before) is true before nearly each of its repeats. It
+  // begins where most is called: with the forward pass.
   template <typename Has>
   bool find_period(const Has& has) {
     constexpr std::size_t kMostLayers = 512;
@@ -189,7 +190,7 @@ class Finder {
       std::optional<std::size_t> best;
       for (std::size_t i = 0; i < places.size(); ++i) {
         if (4 * places[i].with < 3 * places[i].all) continue;
-        // On average: none is known of what is before the first of all.
+        // Compares averages, since what precedes the very first gradient is not counted.
         if (!best || places[i].calls * places[*best].all > places[*best].calls * places[i].all) {
           best = i;
         }
@@ -202,9 +203,9 @@ class Finder {
     return false;
   }
 
-  // Batches are among the largest copies that come again and again. Larger ones may come in a few
-  // steps only: batches of an evaluation, or parameters that FSDP1 copies back on a rank that saves
-  // them. If all gradients are alike, nothing else tells how many steps there are.
+  // Batches are among the largest copies that recur. Larger ones may come in a few steps only:
+  // batches of an evaluation, or parameters that FSDP1 copies back on the rank that saves them. If
+  // all gradients are equal, only batches tell how many steps there are.
   bool by_batches(std::size_t steps) {
     std::vector<std::uint64_t> largest;
     for (std::size_t i = 1; i < before_.size(); ++i) {
@@ -221,7 +222,7 @@ class Finder {
     return true;
   }
 
-  // A step of one gradient can be a layer, unless all are alike.
+  // A period of one gradient can be a layer, unless all are equal.
   bool by_calls() {
     const auto between = std::span(before_).subspan(from_ + 1, to_ - from_ - 1);
     const bool any = std::ranges::any_of(between, &Before::forward);
@@ -234,8 +235,8 @@ class Finder {
 
   std::uint64_t volume(std::size_t i) const { return operations_.symbol(at_[i]).count; }
 
-  // Takes each repeat. The first steps may make and order their buckets anew (DDP) or fetch in
-  // another order (ZeRO-3): each is known by what it reduced, as much as every other.
+  // Takes each repeat. The first steps may rebuild their buckets (DDP) or fetch in another order
+  // (ZeRO-3): they are recognised by reducing as many elements as the others.
   void find_steps() {
     std::uint64_t one = 0;
     for (std::size_t i = first_; i < first_ + period_; ++i) one += volume(i);
@@ -298,9 +299,10 @@ std::vector<Rhythm> rhythms(const Operations& operations) {
   return all;
 }
 
-// Returns the text in which steps are cut, without what is in no order: reductions on communicators
-// that show no steps, and copies of a thread that loads data ahead. Batches may differ in size: a
-// copy is told from others if about every step has it. `comms`: those that show these steps.
+// Returns the text in which steps are cut, without calls in no fixed order: reductions on
+// communicators that show no steps, and copies of a prefetching thread. Batches may differ in size:
+// a copy gets its own letter only if about every other step has it. `comms`: those that show these
+// steps.
 Text text_of(const Operations& operations, const Rhythm& by, const std::vector<Rhythm>& all,
              const std::set<std::int64_t>& comms) {
   constexpr std::uint32_t kAnyCopy = UINT32_MAX;
@@ -328,7 +330,7 @@ Text text_of(const Operations& operations, const Rhythm& by, const std::vector<R
   return text;
 }
 
-// True if a beginning of a step is there more than once before its first gradient: micro-batches.
+// True if the beginning of a step repeats before its first gradient: micro-batches.
 bool begins_again(std::span<const std::uint32_t> head) {
   for (std::size_t n = 3; 2 * n <= head.size(); ++n) {
     if (std::ranges::equal(head.first(n), head.subspan(n, n))) return true;
@@ -336,8 +338,8 @@ bool begins_again(std::span<const std::uint32_t> head) {
   return false;
 }
 
-// Cuts between the steps that a communicator shows. On others that show as many, the last
-// gradient of a step may come later.
+// Cuts between the steps that a communicator shows. On other communicators with as many steps, a
+// step's last gradient may come later.
 Period place(const Operations& operations, const Rhythm& by, const std::vector<Rhythm>& all,
              bool closed) {
   Period p;
@@ -365,14 +367,14 @@ Period place(const Operations& operations, const Rhythm& by, const std::vector<R
     const bool end = gap.cut == text.letters.size();
     p.starts.push_back(end ? operations.size() : text.operations[gap.cut]);
   }
-  if (!cuts.finished && !closed) {  // killed while it ended a step
+  if (!cuts.finished && !closed) {  // killed at the end of a step
     p.starts.pop_back();
     for (Places& anchors : p.anchors) anchors.pop_back();
   }
   const Gap& usual = gaps[cuts.usual];
   const auto letters = std::span(text.letters);
   p.whole_steps = begins_again(letters.subspan(usual.cut, usual.to - usual.cut));
-  for (std::size_t i = usual.from; i < usual.cut; ++i) {  // as the optimizer of ZeRO gathers
+  for (std::size_t i = usual.from; i < usual.cut; ++i) {  // as ZeRO's optimizer gathers
     p.whole_steps =
         p.whole_steps || (text.kinds[i] == LetterOf::call &&
                           operations.symbol(text.operations[i]).kind == Kind::collective &&
@@ -389,7 +391,8 @@ Period place(const Operations& operations, const Rhythm& by, const std::vector<R
 
 std::string too_few_repeats(std::size_t n) {
   return fmt::format(
-      "the calls repeat {} times, and below {} a step can't be told from a micro-batch or a layer",
+      "the calls repeat {} times, but with fewer than {} repeats a step looks like a micro-batch "
+      "or a layer",
       n, kFewestSteps);
 }
 
@@ -403,7 +406,7 @@ Period find_period(const Sequence& sequence, bool closed) {
                         (enough(r) == enough(*by) && r.steps.size() < by->steps.size());
     if (better) by = &r;
   }
-  if (by == nullptr) return {.why = "the calls do not repeat as steps do"};
+  if (by == nullptr) return {.why = "the calls do not repeat like steps"};
   if (!enough(*by)) return {.few = true, .why = too_few_repeats(by->steps.size())};
   Period found = place(operations, *by, all, closed);
   if (found.starts.size() > kFewestSteps) return found;

@@ -9,15 +9,14 @@
 namespace tprof::steps {
 namespace {
 
-using Places = std::vector<std::size_t>;          // of a flow
+using Places = std::vector<std::size_t>;          // indices into Flow::at_ns
 using End = std::pair<std::size_t, std::size_t>;  // a stage and its neighbour
 using Stages = std::vector<std::size_t>;
 
-constexpr const char* kDiffer =
-    "what its sends and receives tell of steps is not so at other ranks";
+constexpr const char* kDiffer = "steps found in its sends and receives contradict other ranks";
 constexpr const char* kOneMicroBatch =
-    "a micro-batch is all that repeats in its sends and receives, and no other rank tells how many "
-    "of them are a step";
+    "only micro-batches repeat in its sends and receives, and no other rank shows how many make a "
+    "step";
 
 class Pipelines {
  public:
@@ -52,8 +51,7 @@ class Pipelines {
  private:
   Flow& flow(std::size_t stage) const { return *stages_[stage]->flow; }
 
-  // Calls f(end of this stage, end of the other) for each neighbour that is known, until it returns
-  // false.
+  // Calls f(this stage's end, the other's end) for each known neighbour until it returns false.
   template <typename F>
   bool each_neighbour(std::size_t stage, const F& f) const {
     for (std::size_t k = 0; k < flow(stage).neighbours.size(); ++k) {
@@ -82,19 +80,20 @@ class Pipelines {
     if (n < kFewestSteps) return say(all, too_few_repeats(n));
     std::map<std::size_t, Places> bounds;
     if (!spread(fewest, bounds)) return say(all, kDiffer);
-    // If others run empty more often, there are several micro-batches in a step.
+    // If other stages run empty more often, a step has several micro-batches.
     const bool whole =
         most >= 2 * n || std::ranges::any_of(all, [&](std::size_t s) { return flow(s).several; });
     for (const std::size_t s : all) take(*stages_[s], bounds.at(s), whole, pipeline);
   }
 
-  // Carries the bounds of one stage's steps to all others. Returns false if they are none there.
+  // Carries the bounds of one stage's steps over to all others. Returns false if they don't fit
+  // there.
   bool spread(std::size_t from, std::map<std::size_t, Places>& bounds) const {
     bounds[from] = flow(from).steps;
     Stages next = {from};
     for (std::size_t i = 0; i < next.size(); ++i) {
       const bool good = each_neighbour(next[i], [&](const End& here, const End& there) {
-        // One of them sends first, the other answers; else they only exchange something.
+        // One of them has to send first and the other to answer.
         const auto leads = [&](const End& e) { return flow(e.first).neighbours[e.second].leads; };
         if (leads(here) == leads(there)) return false;
         std::optional<Places> places = carried(bounds.at(here.first), here, there);
@@ -113,13 +112,13 @@ class Pipelines {
     Places there;
     for (const std::size_t bound : bounds) {
       const std::size_t at = bound * a.neighbours.size() + from.second;
-      // Compares the messages until a place with those that there have to be. Both only grow.
+      // Compares the messages until a place with the expected ones. Both only grow.
       const auto more = [&](std::size_t place, bool or_as_many) {
         const std::size_t k = place * b.neighbours.size() + to.second;
         return or_as_many ? b.received[k] >= a.sent[at] && b.sent[k] >= a.received[at]
                           : b.received[k] > a.sent[at] || b.sent[k] > a.received[at];
       };
-      // A step begins at the last such place, and ends at the first.
+      // A step begins at the last matching place, and ends at the first.
       const bool end = &bound == &bounds.back();
       const std::size_t least = there.empty() ? 0 : there.back();
       const auto places = std::views::iota(least, b.at_ns.size());
@@ -132,7 +131,7 @@ class Pipelines {
         there.push_back(place);
         continue;
       }
-      // It was killed before, or has not been as far.
+      // This stage was killed earlier, or was not as far yet.
       if (!more(b.at_ns.size() - 1, true) && there.size() > kFewestSteps) return there;
       return std::nullopt;
     }
@@ -142,10 +141,10 @@ class Pipelines {
   static void take(RankSteps& rank, const Places& bounds, bool whole, std::size_t pipeline) {
     const Flow& flow = *rank.flow;
     rank.period.whole_steps = whole;
-    if (rank.intervals.size() + 1 == bounds.size()) return;  // its own calls tell the same
+    if (rank.intervals.size() + 1 == bounds.size()) return;  // its own calls show the same steps
     rank.period = {.whole_steps = whole};
     rank.intervals.clear();
-    // By these its steps are compared with those of others.
+    // These match its steps with those of other stages.
     const bool closed = rank.rank->end == read::End::closed;
     rank.anchors = {{closed ? "pipeline " + std::to_string(pipeline) : ""}};
     for (std::size_t k = 0; k + 1 < bounds.size(); ++k) {

@@ -13,11 +13,11 @@ namespace {
 
 using read::Process;
 
-// By the id of a communicator and the number of an operation there: the step that it ends.
+// By communicator id and operation number: the step that the operation ends.
 using Numbers = std::map<std::string, std::map<std::uint64_t, std::int64_t>>;
 
-// Gives the steps of a rank the numbers that another rank of a communicator gave to them, since
-// ranks may differ at the beginning or the end. Returns false if no other did.
+// Numbers the steps of a rank as another rank of its communicator did, since ranks may differ at
+// the beginning or the end. Returns false if there is no such rank.
 bool number(RankSteps& rank, const Numbers& numbers) {
   for (const Anchors& anchors : rank.anchors) {
     const auto known = numbers.find(anchors.comm);
@@ -61,7 +61,7 @@ RankSteps steps_of(const Process& rank, const Sequence& sequence, std::int64_t e
   const bool ended = rank.end == read::End::closed && sequence.whole && lines_are_whole(rank);
   RankSteps found{.rank = &rank, .period = find_period(sequence, ended)};
   Period& p = found.period;
-  // A stage may see micro-batches where the pipeline has steps.
+  // A step of one stage may be a micro-batch of the pipeline.
   if (!p.whole_steps && !p.few) found.flow = find_flow(sequence, rank, ended, end_ns);
   const auto time = [&](std::size_t i) {
     return i < sequence.operations.size() ? sequence.operations[i].ts_ns : end_ns;
@@ -98,7 +98,7 @@ Found one_answer(std::vector<RankSteps> ranks, RanksByWhy& none) {
   Found found;
   std::uint64_t batch_bytes = 0;
   for (const RankSteps& r : ranks) batch_bytes = std::max(batch_bytes, r.period.batch_bytes);
-  // Far less comes in than for others: what looks like batches may be something of each layer.
+  // It takes far less data than others: its batches may be something that each layer copies.
   const auto doubtful = [&](const RankSteps& r) {
     return r.period.batch_bytes < batch_bytes / kSmallCopy;
   };
@@ -136,10 +136,10 @@ Found one_answer(std::vector<RankSteps> ranks, RanksByWhy& none) {
       return true;
     };
     if (std::erase_if(left, contradicts) != 0) continue;
-    RankSteps& apart = *left.front();  // shares no communicator with the others
+    RankSteps& apart = *left.front();  // it shares no communicator with the others
     if (known(apart, numbers) || apart.intervals.size() != first.intervals.size()) {
-      return {.why = fmt::format("{} made {} and {} {}, and their collectives differ, so nothing "
-                                 "tells which of them are the same (tprof check tells more)",
+      return {.why = fmt::format("{} made {} and {} {}, and their collectives differ, so the steps "
+                                 "can't be matched (see tprof check)",
                                  names({first.rank}), first.intervals.size(), names({apart.rank}),
                                  apart.intervals.size())};
     }
@@ -161,16 +161,15 @@ Found one_answer(std::vector<RankSteps> ranks, RanksByWhy& none) {
   found.why.clear();
   if (!uneven.empty()) {
     found.unknown.push_back(names(uneven) +
-                            ": more batches come in for some steps than for others, and nothing "
-                            "tells whether these are "
-                            "micro-batches of the step or of an evaluation before it");
+                            ": some steps take more batches than others, which may be "
+                            "micro-batches of the step or belong to an evaluation before it");
   }
   for (const auto& [which, where] :
-       {std::pair(&beginning, "before the first"), std::pair(&end, "behind the last")}) {
+       {std::pair(&beginning, "before the first"), std::pair(&end, "after the last")}) {
     if (which->empty()) continue;
-    found.unknown.push_back(fmt::format(
-        "{} reduced gradients {} in another order: there may be steps that are not counted",
-        names(*which), where));
+    found.unknown.push_back(
+        fmt::format("{} reduced gradients {} step in another order: some steps may not be counted",
+                    names(*which), where));
   }
   return found;
 }

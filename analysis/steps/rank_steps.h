@@ -1,4 +1,4 @@
-// Finds the steps of one rank by its calls.
+// Finds the steps of one rank in its calls.
 #pragma once
 
 #include <map>
@@ -12,8 +12,8 @@
 
 namespace tprof::steps {
 
-// The operations that end steps on a communicator: its id and their numbers there are equal on all
-// its ranks.
+// The operations that end steps on a communicator. The id and the numbers are the same on all its
+// ranks.
 struct Anchors {
   std::string comm{};
   std::vector<std::uint64_t> numbers{};  // ascending, one a step
@@ -24,7 +24,7 @@ struct RankSteps {
   std::vector<Interval> intervals{};
   std::vector<Anchors> anchors{};
   Period period{};
-  std::optional<Flow> flow{};  // of a stage of a pipeline, where these are not proved to be steps
+  std::optional<Flow> flow{};  // of a pipeline stage whose steps are not proved by its calls
 };
 
 RankSteps steps_of(const read::Process& rank, const Sequence& sequence, std::int64_t end_ns);
@@ -34,7 +34,7 @@ bool lines_are_whole(const read::Process& p);
 // "rank 3", "ranks 0-2".
 std::string names(const std::vector<const read::Process*>& ranks);
 
-// Gives all ranks one answer. `none`: the ranks that have no steps, by why.
+// Joins the ranks' steps into one answer. `none`: the ranks without steps, by reason.
 using RanksByWhy = std::map<std::string, std::vector<const read::Process*>>;
 Found one_answer(std::vector<RankSteps> ranks, RanksByWhy& none);
 

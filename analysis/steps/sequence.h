@@ -1,4 +1,4 @@
-// The calls of a rank, in order, for finding steps in them. Each kind of operation has a number.
+// The calls of a rank in order, in which steps are searched. Each kind of operation has a number.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tprof::steps {
 
-// The common properties of all operations of one number.
+// The properties that all operations with one number share.
 struct Symbol {
   enum class Kind : std::uint8_t { reduction, collective, p2p, copy_in };
   Kind kind = Kind::collective;
@@ -18,18 +18,18 @@ struct Symbol {
   std::int64_t comm = -1;  // -1: a copy
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t given = 0;  // bytes that the rank gives to an all-gather; else 0
+  std::uint64_t given = 0;  // the rank's own bytes in an all-gather; else 0
   std::int64_t peer = -1;   // of a send or receive, as a rank of the communicator
 };
 
 struct Operation {
   std::int64_t ts_ns = 0;
-  std::uint64_t seq = 0;  // of a collective in its communicator
+  std::uint64_t seq = 0;  // number of a collective in its communicator
   std::uint32_t symbol = 0;
 };
 
-// Includes copies to the device, since a batch of data comes in with one. Leaves out copies back,
-// which occur where a program prints. Keeps the first kMost operations only.
+// Includes copies to the device, since batches come with them. Leaves out copies to the host, which
+// occur wherever a program prints. Keeps the first kMost operations only.
 class Sequence {
  public:
   static constexpr std::size_t kMost = std::size_t{1} << 22;

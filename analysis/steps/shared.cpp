@@ -9,9 +9,9 @@ namespace tprof::steps {
 namespace {
 
 using read::Process;
-using Firsts = std::map<std::size_t, std::uint64_t>;  // the first collective of a step, by place
+using Firsts = std::map<std::size_t, std::uint64_t>;  // step index -> its first collective
 
-// A communicator over which a rank has its steps from another one.
+// A communicator through which a rank takes over another rank's steps.
 struct Source {
   std::string comm{};
   const Process* rank = nullptr;
@@ -23,7 +23,8 @@ bool is_on(const Process& rank, const read::Event& e, const std::string& comm) {
   return its != nullptr && its->id == comm;
 }
 
-// Finds the first collective of each step of a rank on a communicator, and of what follows them.
+// Finds the first collective of each step of a rank on a communicator, and the first one after the
+// steps.
 struct First {
   First(const Process& rank, std::string comm, const std::vector<Interval>& steps)
       : rank_(rank), comm_(std::move(comm)), steps_(steps) {}
@@ -45,7 +46,7 @@ struct First {
   const std::vector<Interval>& steps_;
 };
 
-// Finds when a rank called those.
+// Finds when a rank called these collectives.
 struct Begun {
   Begun(const Process& rank, std::string comm, const Firsts& numbers)
       : rank_(rank), comm_(std::move(comm)) {
@@ -81,7 +82,7 @@ struct Begun {
 }  // namespace
 
 RanksByWhy share_steps(const run::Lines& lines, const RanksByWhy& none, Found& found) {
-  std::map<std::string, const Process*> known;  // by communicator: a rank with steps
+  std::map<std::string, const Process*> known;  // by communicator id: a rank with steps
   for (const auto& [rank, steps] : found.ranks) {
     for (const auto& [number, comm] : rank->comms) {
       if (comm.known()) known.try_emplace(comm.id, rank);

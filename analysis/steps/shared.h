@@ -1,6 +1,6 @@
-// Gives steps to ranks whose own calls do not tell them, as those of a tensor-parallel group that
-// load no batch. They have the steps of another rank of a communicator: a step begins with the same
-// collective there.
+// Finds steps of ranks whose own calls don't show them, such as ranks of a tensor-parallel group
+// that load no batch. They take over the steps of another rank of a communicator: a step begins
+// with the same collective there.
 #pragma once
 
 #include "run/lines.h"
@@ -9,7 +9,7 @@
 
 namespace tprof::steps {
 
-// Returns those of the ranks without steps to which no other could give any.
+// Returns the ranks that still have no steps.
 RanksByWhy share_steps(const run::Lines& lines, const RanksByWhy& none, Found& found);
 
 }  // namespace tprof::steps

@@ -11,7 +11,7 @@ namespace {
 void count_communicators(Summary& s) {
   s.comms = communicators(*s.job, s.ops);
   if (!s.only.of_calls()) return;
-  // The ledgers' own numbers of collectives are of all calls.
+  // The ledgers' numbers of collectives are unfiltered.
   using Id = std::pair<std::string, std::int64_t>;
   std::map<Id, std::vector<std::uint64_t>> made;  // by each rank
   for (const read::Process* p : s.job->processes) {

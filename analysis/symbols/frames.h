@@ -1,4 +1,4 @@
-// Native frames of a trace, and their names from the objects that are at hand on this machine.
+// Native frames of a trace, named from the objects on this machine.
 #pragma once
 
 #include <compare>
@@ -11,13 +11,13 @@
 namespace tprof::symbols {
 
 struct Place {
-  std::string function;  // without its arguments; empty: not known
-  std::string file;      // as the compiler was given it; empty: not known
+  std::string function;  // without arguments; empty: unknown
+  std::string file;      // as given to the compiler; empty: unknown
   std::int64_t line = 0;
 };
 
-// An address that a call returns to. It is equal in all processes, since an object counts only by
-// its file's name and its build id.
+// A return address. It is equal in all processes, since only an object's file name and build id
+// count.
 struct Frame {
   std::string object;
   std::string build_id;  // hex; empty: none
@@ -26,17 +26,17 @@ struct Frame {
   auto operator<=>(const Frame&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-// Returns the name of a C++ function without its arguments, and any other name as it stands.
+// Returns the name of a C++ function without arguments, and any other name unchanged.
 std::string readable(const std::string& symbol);
 
 class Names {
  public:
-  // Notes a path that a process had the object from.
+  // Notes a path of the object in a process.
   void may_be_at(const std::string& path, const std::string& object, const std::string& build_id);
   void add(const Names& others);  // adds their paths
   // Looks up the places of these frames.
   void find(const std::set<Frame>& frames);
-  // Returns nothing if the frame's places are not known.
+  // Returns the frame's places; empty if unknown.
   const std::vector<Place>& of(const Frame& frame) const;
 
  private:

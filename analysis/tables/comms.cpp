@@ -15,7 +15,7 @@ struct Word {
   std::string_view word;
   std::string_view role;
 };
-// The first word that is in a name decides: dp_replicate is not plain data parallelism.
+// The first of these in a name decides: dp_replicate is not plain data parallelism.
 constexpr Word kWords[] = {
     {"replicate", "replicate"}, {"shard", "shard"}, {"fsdp", "shard"},      {"ep", "expert"},
     {"expert", "expert"},       {"cp", "context"},  {"context", "context"}, {"pp", "pipeline"},
@@ -25,7 +25,7 @@ constexpr Word kWords[] = {
 
 using Id = std::pair<std::string, std::int64_t>;
 
-// Bytes by what moved them, split into calls on autograd threads and on others.
+// Bytes by bucket, split into calls on autograd threads and on others.
 struct Traffic {
   struct Split {
     std::uint64_t backward = 0;
@@ -42,7 +42,8 @@ struct Traffic {
   }
 };
 
-// Activations cross in the forward pass and their gradients in the other one, by about as much.
+// Activations in the forward pass and their gradients in the backward pass have about the same
+// size.
 bool alike(std::uint64_t a, std::uint64_t b) {
   const auto [least, most] = std::minmax(a, b);
   return least != 0 && most / 2 <= least;
@@ -57,7 +58,7 @@ std::map<Id, Traffic> traffic_of(const job::Job& job) {
       const bool backward = row.thread == ThreadKind::autograd;
       autograd = autograd || backward;
       const read::Comm* comm = read::comm_of(*p, row.comm);
-      // Parameters are broadcast before the first step.
+      // Broadcasts say nothing: parameters are broadcast before the first step.
       const bool told = row.bucket == Bucket::ALLGATHER || row.bucket == Bucket::RESHARDING ||
                         row.bucket == Bucket::ALLREDUCE || row.bucket == Bucket::ALLTOALL ||
                         row.bucket == Bucket::P2P || row.bucket == Bucket::EP;
@@ -73,11 +74,11 @@ std::map<Id, Traffic> traffic_of(const job::Job& job) {
   return all;
 }
 
-// Guesses without looking at other communicators. Sharding gathers parameters and scatters their
-// gradients, in the backward pass or after it (DeepSpeed). Tensor parallelism reduces activations
-// in both passes, or it gathers and scatters as much of them in each; on the whole job DeepSpeed
-// may do that too. Messages are left aside there: a DeviceMesh scatters parameters by messages
-// before the first step.
+// Guesses without other communicators. Sharding gathers parameters and scatters their gradients, in
+// the backward pass or after it (DeepSpeed). Tensor parallelism reduces activations in both passes,
+// or gathers and scatters equal amounts in each; on all ranks together DeepSpeed may look the same.
+// Messages on all ranks are ignored: a DeviceMesh scatters parameters by messages before the first
+// step.
 std::string_view guess(const Traffic& t, bool whole) {
   if (t[Bucket::EP].all() != 0) return "expert";
   if (t.mostly(Bucket::ALLTOALL)) return "expert or sequence";
@@ -93,13 +94,13 @@ std::string_view guess(const Traffic& t, bool whole) {
     return "tensor";
   }
   if (t.mostly(Bucket::P2P)) return "pipeline or ring";
-  // A tenth allows for losses, norms and barriers.
+  // The tenth allows for losses, norms and barriers.
   const bool gradients = t.mostly(Bucket::ALLREDUCE) && reduced.rest <= reduced.backward / 10;
   return gradients ? "data" : "";
 }
 
-// True if each of its ranks is in another communicator for which which() is true, and no two of
-// them are in the same: what one role splits, the other one does not.
+// True if each of its ranks is in a different communicator for which which() is true: crossing
+// roles split the ranks in different directions.
 template <typename Which>
 bool crossed_by(const CommSummary& c, const std::vector<CommSummary>& comms, const Which& which) {
   std::set<std::int64_t> met;
@@ -113,7 +114,7 @@ bool crossed_by(const CommSummary& c, const std::vector<CommSummary>& comms, con
   return !met.empty() && met.size() == c.ranks.size();
 }
 
-// A guess that is sure by the communicators that cross it; empty: it is none.
+// Returns the role if crossing communicators confirm the guess; else empty.
 std::string supported(const CommSummary& c, const std::vector<CommSummary>& comms,
                       std::size_t world) {
   const auto crossed = [&](std::initializer_list<std::string_view> roles) {
@@ -124,7 +125,7 @@ std::string supported(const CommSummary& c, const std::vector<CommSummary>& comm
   };
   if (c.role == "tensor" && crossed({"data", "shard", "replicate"})) return "tensor";
   if (c.role == "pipeline or ring" && crossed({"data", "shard", "replicate"})) return "pipeline";
-  if (c.role == "replicate") return "replicate";  // by the shards that it crosses
+  if (c.role == "replicate") return "replicate";  // as it crosses shards
   const bool whole = c.ranks.size() == world;
   if (c.role == "data" && (whole || crossed({"tensor", "pipeline or ring", ""}))) return "data";
   if (c.role == "shard" && (whole || crossed({"tensor", "replicate", ""}))) return "shard";
@@ -163,7 +164,7 @@ static void find_roles(const job::Job& job, std::vector<CommSummary>& comms) {
   const auto shard = [](const CommSummary& other) { return other.role == "shard"; };
   for (CommSummary& c : comms) {
     const bool data = c.role_guessed && c.role == "data" && c.ranks.size() > 1;
-    if (data && crossed_by(c, comms, shard)) c.role = "replicate";  // it has one of each shard
+    if (data && crossed_by(c, comms, shard)) c.role = "replicate";  // it has a rank of each shard
   }
   std::vector<std::string> sure;
   for (const CommSummary& c : comms) {

@@ -1,5 +1,5 @@
-// The communicators of a job, and what they are for: data, tensor, pipeline or expert parallelism,
-// or the shards and replicas of FSDP. A name says so, or what its ranks carry allows a guess.
+// The communicators of a job and their roles: data, tensor, pipeline or expert parallelism, or
+// FSDP's shards and replicas. A role is known from the name or guessed from the calls.
 #pragma once
 
 #include <algorithm>
@@ -15,18 +15,18 @@
 
 namespace tprof::tables {
 
-// A communicator as all its ranks together saw it.
+// A communicator, summed over its ranks.
 struct CommSummary {
   std::string id;
   std::string name;           // empty: none
   std::string parent;         // id, empty: none
-  std::string role;           // empty: not known
-  bool role_guessed = false;  // from what it carries, not from its name
-  bool role_sure = false;     // its name says it, or those that cross it bear the guess out
+  std::string role;           // empty: unknown
+  bool role_guessed = false;  // from its calls, not from its name
+  bool role_sure = false;     // from its name, or a guess that crossing communicators confirm
   std::int64_t nranks = 0;
-  std::vector<std::int64_t> ranks;        // in the world, as far as they were seen
-  std::uint64_t collectives = 0;          // issued by the rank that issued most
-  std::optional<std::uint64_t> fewest{};  // issued by a rank; nothing: not known
+  std::vector<std::int64_t> ranks;        // world ranks that were seen
+  std::uint64_t collectives = 0;          // the most issued by a rank
+  std::optional<std::uint64_t> fewest{};  // the fewest issued by a rank; nullopt: unknown
   read::Amounts amounts;
 
   void issued(std::uint64_t by_a_rank) {
@@ -35,26 +35,24 @@ struct CommSummary {
   }
 };
 
-// "shard", or "shard?" where that is a guess; empty: not known.
+// "shard", or "shard?" for a guess; empty: unknown.
 std::string role_text(const CommSummary& comm);
 std::map<std::string, std::string> role_texts(const std::vector<CommSummary>& comms);  // by id
 
-// Returns the communicators of a job, the largest first. `ops` are the calls of its processes.
-// Their roles are set where something is known: a guess needs calls of autograd threads, which tell
-// what belongs to the backward pass.
+// Returns the communicators of a job, the largest first. `ops`: the calls of its processes. A guess
+// of a role needs calls of autograd threads, which show the backward pass.
 std::vector<CommSummary> communicators(const job::Job& job, const Ops& ops);
 
-// Goes by the words with which frameworks name groups (PyTorch's device meshes, Megatron). Empty if
-// the name has none of them.
+// Knows the words in frameworks' group names (PyTorch's device meshes, Megatron). Empty if the name
+// has none of them.
 std::string_view role_of_name(std::string_view name);
 
-// True if a word such as "tp" or "data" asks for communicators of a role, which may be a guess.
-// Shards and replicas are data parallelism too.
+// True if a word such as "tp" or "data" selects a role, which may be a guess. Shards and replicas
+// are data parallelism too.
 bool asks_for(std::string_view word, std::string_view role);
 
-// The roles that are sure, by the communicators' ids: their names say them, or what they carry does
-// and other communicators of the job cross them as they should. Words for sentences:
-// "tensor-parallel".
+// Returns certain roles by communicator id: from names, or guesses that crossing communicators
+// confirm. In words for sentences: "tensor-parallel".
 std::map<std::string, std::string, std::less<>> sure_roles(const job::Job& job);
 
 }  // namespace tprof::tables

@@ -84,7 +84,7 @@ void Spectrum::add(const Spectrum& more) {
 
 Spectra spectra_of(const run::Lines& lines) {
   Spectra all;
-  const auto operation = [](const read::Process& /*the same on all*/) {
+  const auto operation = [](const read::Process& /*equal for all*/) {
     return [](const read::Event& e) {
       return std::optional<OpKey>({e.bucket, e.name, {}, {}, 0, tprof::bytes_class(e.bytes)});
     };
@@ -104,7 +104,7 @@ enum From { kHost, kDevice, kRange, kFroms };
 
 struct Wanted {
   std::string name;
-  std::optional<Bucket> bucket;  // set if `name` is a bucket's
+  std::optional<Bucket> bucket;  // set if `name` is a bucket
   const steps::Found& found;
   std::optional<StepList> only;
   std::vector<std::uint64_t> edges{};  // empty: not known yet
@@ -159,18 +159,18 @@ struct Durations {
     });
   }
   if (calls != 0) {
-    throw read::BadInput(fmt::format("--hist: {} calls of {}, and none {}has a line", calls,
+    throw read::BadInput(fmt::format("--hist: {} calls of {}, but none {}has a line", calls,
                                      wanted.name, wanted.only ? "in these steps " : ""));
   }
   for (const BucketInfo& b : kBuckets) names.emplace(b.name);
   const std::string_view near = nearest(wanted.name, names);
-  throw read::BadInput(fmt::format("--hist: no call and no NVTX range that ended is named '{}'{}",
+  throw read::BadInput(fmt::format("--hist: no call and no ended NVTX range is named '{}'{}",
                                    wanted.name,
                                    near.empty() ? "" : fmt::format("; did you mean {}?", near)));
 }
 
-// Returns the scopes of that name, whatever their category, as the ledgers count them. Nullopt if
-// all of them have lines, since lines tell more.
+// Returns the ledgers' counts of scopes with that name in any category. Nullopt if all have lines,
+// since lines tell more.
 std::optional<Histogram> of_counts(const run::Lines& lines, const Wanted& wanted,
                                    std::size_t most_bins, std::uint64_t with_lines) {
   std::map<std::optional<std::int64_t>, read::ScopeTotal> ranks;
@@ -211,7 +211,7 @@ bool longer(const SlowCall& a, const SlowCall& b) {
   return key(a) < key(b);
 }
 
-// The longest few of many calls.
+// Keeps the longest few of many calls.
 struct Longest {
   void see(SlowCall call, std::size_t most) {
     looked += call.calls;
@@ -228,7 +228,7 @@ struct Longest {
   std::uint64_t looked = 0;
 };
 
-// By both times, since only the end of the lines shows whether the device's are known.
+// Keeps both times, since only the last line shows whether there are device times.
 struct Candidates {
   void timed(const Event& e, const read::DeviceTime* t) {
     if (!e.executed() || !e.chosen) return;
@@ -244,8 +244,7 @@ struct Candidates {
   Timed<Longest> longest{};
 };
 
-// Keeps each collective once, since it took as long as on the slowest of its ranks. Expects the
-// order of `longer`.
+// Keeps each collective once, for its slowest rank. Expects the order of `longer`.
 void each_collective_once(std::vector<SlowCall>& calls) {
   std::set<std::tuple<std::string, std::int64_t, std::uint64_t>> seen;
   std::erase_if(calls, [&](const SlowCall& c) {
@@ -255,8 +254,8 @@ void each_collective_once(std::vector<SlowCall>& calls) {
   });
 }
 
-// Adds up the bytes of a rank's groups of collectives: other calls of a group are not numbered
-// together.
+// Adds up the bytes of a rank's groups of collectives; other grouped calls are not numbered
+// consecutively.
 struct GroupBytes {
   void call(const Event& e) {
     if (!e.executed() || !e.collective()) return;
@@ -284,7 +283,7 @@ void find_bytes(const run::Lines& lines, std::vector<SlowCall>& calls) {
         const auto of = of_ranks.find(&rank);
         return of == of_ranks.end() ? std::nullopt : std::optional(of->second);
       },
-      [](const GroupBytes& /*they are in their place*/) {});
+      [](const GroupBytes& /*already in place*/) {});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The spread of durations around their mean.
+// The distribution of durations.
 #pragma once
 
 #include <algorithm>
@@ -20,15 +20,14 @@
 
 namespace tprof::tables {
 
-// Adds durations one by one to count, sum, mean and spread (Welford's method, which loses no
-// digits).
+// Accumulates count, sum, mean and standard deviation (Welford's method, which loses no digits).
 class Spread {
  public:
   void add(std::uint64_t ns) { add_shares(ns, 1); }
-  // Adds calls that took `ns` together, each with its share.
+  // Adds several calls that took `ns` together, with equal shares.
   void add_shares(std::uint64_t ns, std::uint64_t calls);
   void add(const Spread& other);
-  // Sets the sums only: the shortest duration and the spread are then not known.
+  // Sets the sums only; the shortest duration and the deviation are then unknown.
   void set_sums(std::uint64_t n, std::uint64_t sum_ns, std::uint64_t longest_ns);
 
   std::uint64_t count = 0;
@@ -36,16 +35,15 @@ class Spread {
   std::uint64_t min_ns = 0;
   std::uint64_t max_ns = 0;
   double mean_ns = 0;
-  double std_ns() const;  // of all of them, not of a sample
+  double std_ns() const;  // of the population, not of a sample
 
  private:
   double squares_ = 0;  // of the distances to the mean
 };
 
-// How long the calls of each operation took, by their lines: the ledger has sums and maxima only.
+// How long the calls of each operation took, from their lines: the ledger has only sums and maxima.
 
-// Times of calls, in a T for the hosts' and one for the devices': there calls that were timed
-// together have a share each.
+// Times of calls on hosts and on devices, where calls that were timed together have equal shares.
 template <typename T>
 struct Timed {
   T host;
@@ -57,7 +55,7 @@ struct Timed {
   }
 };
 
-// Durations, and the ranks that have any.
+// Durations, and the ranks with any.
 struct RankedSpread : Spread {
   std::set<std::int64_t> ranks;
 
@@ -74,18 +72,18 @@ struct OpTime : Timed<RankedSpread> {
 
 using OpTimes = std::map<OpKey, OpTime>;
 
-// Covers calls that were executed when called and have a line. Leaves out files that can't be read.
+// Covers directly executed calls with a line. Leaves out files that can't be read.
 OpTimes op_times(const run::Lines& lines);
 
-// Durations in bins that are the same for all: four for each doubling, from 64 ns to 19 minutes;
-// the first and the last have the rest.
+// Durations in fixed bins: four per doubling, from 64 ns to 19 minutes; the first and last also
+// have everything beyond.
 struct Spectrum {
   static constexpr std::size_t kBins = 136;
   static constexpr std::size_t kFirst = scope_bin(64);
   static std::size_t bin_of(std::uint64_t ns) {
     return std::clamp<std::size_t>(scope_bin(ns), kFirst, kFirst + kBins - 1) - kFirst;
   }
-  // Returns where it begins.
+  // Returns where a bin begins.
   static std::uint64_t edge_ns(std::size_t bin) {
     return scope_bin_from(static_cast<unsigned>(bin + kFirst));
   }
@@ -94,7 +92,7 @@ struct Spectrum {
   std::uint64_t calls = 0;
   std::uint64_t total_ns = 0;
 
-  void add_shares(std::uint64_t ns, std::uint64_t n);  // of calls that took `ns` together
+  void add_shares(std::uint64_t ns, std::uint64_t n);  // n calls that took `ns` together
   void add(const Spectrum& more);
 };
 
@@ -104,7 +102,7 @@ using Spectra = std::map<OpKey, CallSpectra>;
 // Covers the same calls, by function and size.
 Spectra spectra_of(const run::Lines& lines);
 
-// The distribution of the durations of one operation, or of the NVTX ranges of one name.
+// A histogram of the durations of one operation, or of the NVTX ranges of one name.
 
 struct HistogramOptions {
   std::string name;  // of a bucket, a function or a range
@@ -113,7 +111,7 @@ struct HistogramOptions {
 
 // Durations, and how many of them are in each bin.
 struct Samples {
-  // Adds calls that took `ns` together, each with its share. `edges_ns` are the edges of the bins;
+  // Adds several calls that took `ns` together, with equal shares. `edges_ns`: the bins' edges;
   // empty: not known yet.
   void add(std::uint64_t ns, std::uint64_t calls, const std::vector<std::uint64_t>& edges_ns);
   void add(const Samples& more);  // with the same bins
@@ -124,58 +122,56 @@ struct Samples {
 
 struct Histogram {
   enum class Kind { bucket, function, range };
-  // If the longest duration is at least this many times the shortest, the bins' widths grow with
-  // it.
+  // If the longest duration is at least this many times the shortest, bins are logarithmic.
   static constexpr std::uint64_t kLogFrom = 10;
 
   std::string name{};
   Kind kind = Kind::function;
-  bool on_device = false;    // the times are the device's; else the host's
-  bool of_counts = false;    // of scopes, some without lines: the bins are the ledger's, and the
-                             // spread of the durations is not known
-  std::uint64_t looked = 0;  // calls that have a line
-  std::uint64_t shared = 0;  // samples from groups: each call has its share of the group's time
+  bool on_device = false;    // device times; else host times
+  bool of_counts = false;    // for scopes, some without lines: the bins are the ledger's, and the
+                             // deviation is unknown
+  std::uint64_t looked = 0;  // calls with a line
+  std::uint64_t shared =
+      0;  // samples from groups: each call has an equal share of the group's time
   bool log_scaled = false;
-  // One more than there are bins. A bin goes from its edge to below the next; the last includes its
-  // end.
+  // One more than bins. A bin goes from its edge to below the next; the last one includes its end.
   std::vector<std::uint64_t> edges_ns{};
   Samples all{};
-  std::map<std::optional<std::int64_t>, Samples> ranks{};  // nullopt: the rank is not known
+  std::map<std::optional<std::int64_t>, Samples> ranks{};  // nullopt: unknown rank
 
   std::size_t rank_count() const { return ranks.size() - ranks.count(std::nullopt); }
 };
 
-// Covers calls that were executed when called and have a line, in the steps asked for. Uses the
-// device's times if any call has one. Throws BadInput if nothing has that name, and for a line that
-// can't be read.
+// Covers directly executed calls with a line, in these steps. Uses device times if any call has
+// one. Throws BadInput if nothing has that name, and for an unreadable line.
 Histogram histogram_of(const run::Lines& lines, const HistogramOptions& options,
                        const steps::Found& found, const std::optional<StepList>& only);
 
-// Edges from the shortest to the longest duration. There may be fewer bins than asked for, since an
-// edge is a whole nanosecond.
+// Returns edges from the shortest to the longest duration. There may be fewer bins than wanted,
+// since edges are whole nanoseconds.
 std::vector<std::uint64_t> edges(std::uint64_t min_ns, std::uint64_t max_ns, std::size_t bins,
                                  bool log_scaled);
 
-// The single calls that took longest.
+// The slowest calls.
 
 struct SlowCall {
   const read::Process* rank = nullptr;
   std::int64_t time_ns = 0;
-  read::Event line{};                    // of a group, the first call's
-  std::optional<std::int64_t> step{};    // in which it called
-  std::uint64_t calls = 1;               // more than 1: a group that has one time
-  std::optional<std::uint64_t> bytes{};  // of all of them; nullopt: not all have a line
+  read::Event line{};                    // for a group: its first call
+  std::optional<std::int64_t> step{};    // in which it was called
+  std::uint64_t calls = 1;               // more than 1: a group with one time
+  std::optional<std::uint64_t> bytes{};  // of all its calls; nullopt: some have no line
 };
 
 struct Slowest {
-  bool on_device = false;    // the times are the device's; else the host's
-  std::uint64_t looked = 0;  // calls that have such a time
-  // The longest first. A collective is listed once, for the rank on which it took longest.
+  bool on_device = false;    // device times; else host times
+  std::uint64_t looked = 0;  // calls with such a time
+  // Sorted, the longest first. A collective is listed once, for the rank on which it took longest.
   std::vector<SlowCall> calls;
 };
 
-// Finds the `most` slowest calls that have a line. Uses the device's times if any call has one,
-// else the host's. Leaves out files that can't be read.
+// Finds the `most` slowest calls with a line, by device times if any call has one, else by host
+// times. Leaves out files that can't be read.
 Slowest slowest_of(const run::Lines& lines, std::size_t most, const steps::Found& found);
 
 }  // namespace tprof::tables

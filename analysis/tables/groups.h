@@ -1,8 +1,7 @@
-// The calls of lines by any key, with their times on the device: what the tables of lines share.
+// Groups the calls of lines by any key, with their times on the device.
 //
-// key_for(rank) returns what tells the key of each of the rank's calls: a function that takes an
-// event and returns an optional, which is empty where the call is in no group. A Value takes calls
-// by add(value, event, time), where the time is null if there is none.
+// key_for(rank) returns a function from an event to an optional key, empty if the call is in no
+// group. A Value takes calls by add(value, event, time); the time may be null.
 #pragma once
 
 #include <map>
@@ -19,7 +18,7 @@ inline void add(read::Amounts& to, const read::Event& e, const read::DeviceTime*
   to += read::amounts_of(e, time);
 }
 
-// Those of one rank: calls that were executed when called, and that were asked for.
+// The groups of one rank: directly executed, chosen calls.
 template <typename Value, typename KeyOf>
 class RankGroups {
  public:
@@ -34,15 +33,15 @@ class RankGroups {
   void end() { found = known_.take(); }
 
   const read::Process& rank;
-  std::map<Key, Value> found;  // from end() on
+  std::map<Key, Value> found;  // valid after end()
 
  private:
   KeyOf key_of_;
   run::Known<Key, Value> known_;
 };
 
-// Calls take(rank, key, value) for each group, in the order of ranks and of keys. Leaves out files
-// that can't be read.
+// Calls take(rank, key, value) for each group, sorted by rank and key. Leaves out files that can't
+// be read.
 template <typename Value, typename KeyFor, typename Take>
 void each_group(const run::Lines& lines, const KeyFor& key_for, const Take& take) {
   using Groups = RankGroups<Value, std::invoke_result_t<const KeyFor&, const read::Process&>>;

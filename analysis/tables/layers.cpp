@@ -16,11 +16,11 @@ namespace {
 
 using read::Amounts;
 using read::Process;
-using CommId = std::pair<std::string, std::int64_t>;  // of a communicator, and its size
+using CommId = std::pair<std::string, std::int64_t>;  // id and size of a communicator
 
-constexpr std::size_t kFewestSteps = 2;  // in which a layer must be seen: one repeats nothing
+constexpr std::size_t kFewestSteps = 2;  // in which a layer must be seen
 
-using Sizes = std::vector<std::uint64_t>;  // of the calls of a pass, in their order
+using Sizes = std::vector<std::uint64_t>;  // of the calls of a pass, in order
 
 bool moves_layers(Bucket bucket) {
   return std::ranges::find(kLayerBuckets, bucket) != std::end(kLayerBuckets);
@@ -32,9 +32,8 @@ std::map<std::uint64_t, Places> by_size(const Sizes& calls) {
   return places;
 }
 
-// Returns the place of each call of a pass in the template, of which it may be the reverse. The
-// calls of a size have one if there are as many as in the template. Where that has several of a
-// size, they must come in its order too.
+// Returns the index of each call of a pass in the template, or in the reversed one. Calls of a size
+// have an index if there are as many as in the template, and in the same order.
 std::vector<std::optional<std::size_t>> places_in(const Sizes& usual, const Sizes& calls,
                                                   bool reversed) {
   std::vector<std::optional<std::size_t>> told(calls.size());
@@ -55,10 +54,10 @@ std::vector<std::optional<std::size_t>> places_in(const Sizes& usual, const Size
   return told;
 }
 
-// Returns the template: of the calls of the sizes that are as many as in most passes, those of the
-// pass that has the most. `all` are the calls of all passes.
+// Returns the template: the longest sequence of a pass, restricted to sizes that occur as often as
+// in most passes. `all`: the calls of all passes.
 Sizes template_of(const std::vector<Sizes>& all) {
-  std::map<std::uint64_t, std::map<std::size_t, std::size_t>> times;  // by size and its calls
+  std::map<std::uint64_t, std::map<std::size_t, std::size_t>> times;  // by size and number of calls
   for (const Sizes& of : all) {
     for (const auto& [size, calls] : by_size(of)) ++times[size][calls.size()];
   }
@@ -76,7 +75,7 @@ Sizes template_of(const std::vector<Sizes>& all) {
 
 std::string_view module_of(std::string_view range) {
   for (const std::string_view label : {"FSDP::all_gather", "FSDP::post_backward_reduce"}) {
-    if (range == label) return "(root)";  // its module has no name
+    if (range == label) return "(root)";  // a module without a name
     if (!range.starts_with(label) || !range.ends_with(')')) continue;
     range.remove_prefix(label.size());
     if (range.starts_with(" (")) return range.substr(2, range.size() - 3);
@@ -84,18 +83,18 @@ std::string_view module_of(std::string_view range) {
   return {};
 }
 
-// Cuts off what emit_nvtx adds, since its numbers change with each call.
+// Removes what emit_nvtx adds, since those numbers change with each call.
 std::string_view without_numbers(std::string_view name) {
   return name.substr(0, std::min(name.find(", seq = "), name.find(", op_id = ")));
 }
 
-// Finds the layers of a rank once its last line was read, and lets its calls go.
+// Finds the layers of a rank after its last line, and frees its calls.
 struct LayersOfRank : RankCalls {
   LayersOfRank(const Process& of, const std::vector<steps::Interval>& of_rank,
                const StepList& which, const std::set<CommId>& by_name)
       : RankCalls(of), steps(of_rank), asked(which), activations(by_name), sites(of) {}
   static constexpr std::size_t kMostNames = 10'000;
-  static constexpr std::size_t kMostAround = 16;         // of one call
+  static constexpr std::size_t kMostAround = 16;         // per call
   static constexpr std::size_t kMostWithin = kMost / 4;  // calls
 
   void range(const read::Range& r) {
@@ -123,8 +122,8 @@ struct LayersOfRank : RankCalls {
     a.device_timed = 1;
     return a;
   }
-  // Calls see(by, name) for all that is around a call, the innermost of each kind first: modules
-  // alone, if it is no forward gather.
+  // Calls see(by, name) for everything around a call, the innermost of each kind first; only
+  // modules, unless it is a forward gather.
   template <typename See>
   void each_around(std::uint32_t i, bool forward, const See& see) const {
     if (const auto ranges = around.find(i); ranges != around.end()) {
@@ -146,13 +145,14 @@ struct LayersOfRank : RankCalls {
 
   const std::vector<steps::Interval>& steps;
   const StepList& asked;
-  const std::set<CommId>& activations;  // what communicators carry whose names say so
+  const std::set<CommId>& activations;  // communicators of activations, by name
   std::set<std::string> names{};
-  // The ranges around a call that moves layers, innermost first and each once, by the call's index.
+  // By call index: the ranges around a call that moves layers, innermost first, each once.
   std::map<std::uint32_t, std::vector<const std::string*>> around{};
-  std::map<std::pair<std::int64_t, std::uint64_t>, std::uint64_t> device_ns{};  // by comm and seq
+  std::map<std::pair<std::int64_t, std::uint64_t>, std::uint64_t>
+      device_ns{};  // by communicator and number
   SiteLines sites;
-  // From end() on: its layers, and the calls that are in none.
+  // Valid after end(): its layers, and the calls that are in none.
   std::map<CommId, LayerGroup> comms{};
   std::map<NoLayer, Buckets> left{};
   bool autograd = false;
@@ -188,12 +188,11 @@ class Mapper {
   }
 
  private:
-  // Layers whose calls have an order among each other: the units, or the buckets (true), of a
-  // communicator.
+  // Layers whose calls are ordered: the units, or the buckets (true), of a communicator.
   using Family = std::pair<std::int64_t, bool>;
-  // Its calls in the order of each pass; those of units by their operation.
+  // The calls of a family by pass and operation, in order.
   using Lists = std::map<std::pair<std::size_t, LayerOp>, Places>;
-  // A call of a pass that is no flag or scale.
+  // A call of a pass, except flags and scales.
   struct Made {
     std::size_t pass = 0;
     std::uint32_t call = 0;
@@ -202,18 +201,18 @@ class Mapper {
   struct Told {
     NoLayer none = NoLayer::behind;
     LayerOp op = LayerOp::forward;
-    LayerGroup* group = nullptr;  // of which it is in a row
+    LayerGroup* group = nullptr;  // the group with its row
     std::size_t row = 0;
   };
-  // A place in the template.
+  // An entry of the template.
   struct Place {
     Places calls{};
     std::set<std::int64_t> steps{};
-    bool back = false;  // parameters came back
+    bool back = false;  // parameters came back in the backward pass
     LayerRow row{};
   };
-  // Passes do this with data of one size on a communicator: it has a bit for each operation, and
-  // one if they reduce or scatter it ahead of a backward pass.
+  // The use that passes make of data of one size on a communicator: a bit for each operation, and
+  // one for reducing or scattering it before a backward pass.
   static constexpr unsigned bit(LayerOp op) { return 1U << static_cast<unsigned>(op); }
   static constexpr unsigned kActivations = 1U << kLayerOps;
   using MadeWith = std::map<std::uint64_t, unsigned>;
@@ -245,7 +244,7 @@ class Mapper {
     return counts;
   }
 
-  // For hybrid sharding: replicas all-reduce the shards of all gradients that another communicator
+  // For hybrid sharding: replicas all-reduce the shards of gradients that another communicator
   // scatters.
   void find_replicas() {
     for (const auto& [comm, sizes] : made_with_) {
@@ -259,8 +258,8 @@ class Mapper {
     }
   }
 
-  // True for parameters: they come back in the backward pass, gathered again or as gradients. If
-  // gradients are all-reduced (DDP), what is gathered is something else.
+  // True for parameters, which come back in the backward pass: gathered again, or as gradients. If
+  // gradients are all-reduced (DDP), gathered data is something else.
   bool unit(std::int64_t comm, std::uint64_t count) const {
     const auto made = made_with_.at(comm).find(count);
     const unsigned mask = made == made_with_.at(comm).end() ? kActivations : made->second;
@@ -321,8 +320,8 @@ class Mapper {
     });
   }
 
-  // Takes the places that are layers. If FSDP2's ranges name two modules at one place they are
-  // right, and the order of calls of this size is another.
+  // Takes the entries that are layers. If FSDP2's ranges name two modules at one entry, calls of
+  // this size have no fixed order.
   void take(const Family& family, const Sizes& usual, std::vector<Place>& places) {
     std::set<std::uint64_t> contradicted;
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -377,8 +376,8 @@ class Mapper {
   std::set<std::int64_t> carriers_{};  // communicators that may carry parameters
   std::vector<Made> made_{};
   std::map<std::int64_t, MadeWith> made_with_{};      // by communicator
-  std::map<std::int64_t, double> sharded_bytes_{};    // less those of all-reduced gradients
-  std::map<std::int64_t, std::int64_t> shards_of_{};  // of communicators of replicas
+  std::map<std::int64_t, double> sharded_bytes_{};    // without all-reduced gradients
+  std::map<std::int64_t, std::int64_t> shards_of_{};  // of replicas' communicators
   std::vector<Told> told_;                            // of each call
 };
 
@@ -392,7 +391,7 @@ void LayersOfRank::end() {
   sites = SiteLines(*rank);
 }
 
-// The ranks of a group have this in common.
+// The rows that the ranks of a group share.
 using Shape = std::pair<std::int64_t, std::vector<LayerKey>>;
 Shape shape_of(const LayerGroup& group) {
   return {group.nranks, {group.rows.begin(), group.rows.end()}};
@@ -416,7 +415,7 @@ void merge(LayerGroup& to, const LayerGroup& more) {
   }
 }
 
-// Names rows by what is around all forward gathers of one and around none of another.
+// Names rows by what is around all forward gathers of one row and no others.
 void find_names(std::vector<LayerRow>& rows) {
   std::map<std::pair<NamedBy, std::string>, std::size_t> rows_with;
   for (const LayerRow& row : rows) {
@@ -445,8 +444,8 @@ void each_op(Group& group, const See& see) {
   }
 }
 
-// The ranks of a communicator gather the same. If they seem not to, the minority is wrong, or those
-// that know of fewer rows.
+// All ranks of a communicator gather the same. If they seem not to, the majority is right, or else
+// those with more rows.
 void agree(const std::map<CommId, std::map<Shape, LayerGroup>>& comms, Layers& layers) {
   std::map<Shape, LayerGroup> groups;
   for (const auto& [id, seen] : comms) {
@@ -476,7 +475,7 @@ void agree(const std::map<CommId, std::map<Shape, LayerGroup>>& comms, Layers& l
   std::ranges::stable_sort(layers.groups, {}, &LayerGroup::ranks);
 }
 
-// Adds what the totals have beyond what is told: calls outside of steps, or without a line.
+// Adds the rest of the totals: calls outside of steps, or without a line.
 void add_outside(Layers& layers, const Buckets& totals) {
   Buckets told{};
   for (const auto& [why, buckets] : layers.left) tables::add(told, buckets);

@@ -1,4 +1,4 @@
-// Finds what each layer of a model moves. A layer is a place among the calls of a usual pass: a
+// Finds what each layer of a model moves. A layer is a position among the calls of a usual pass: a
 // unit of parameters that are gathered together (FSDP, ZeRO-3), or a bucket of gradients that are
 // reduced together (DDP).
 #pragma once
@@ -23,22 +23,22 @@ struct CommSummary;
 inline constexpr Bucket kLayerBuckets[] = {Bucket::ALLGATHER, Bucket::RESHARDING,
                                            Bucket::ALLREDUCE};
 
-// forward: a unit is gathered by the thread that calls backward(). again: it is gathered by
-// autograd's threads. scattered, reduced: its gradients are reduce-scattered or all-reduced.
+// forward: the thread that calls backward() gathers a unit. again: autograd's threads gather it.
+// scattered, reduced: its gradients are reduce-scattered or all-reduced.
 enum class LayerOp { forward, again, scattered, reduced };
 inline constexpr std::string_view kLayerOpNames[] = {"forward", "backward", "scattered", "reduced"};
 inline constexpr std::size_t kLayerOps = std::size(kLayerOpNames);
 
-// The innermost name that is around all forward gathers of a unit and around no other unit's.
-// module: of FSDP2's own ranges. range: of an NVTX range. site: a line of the program.
+// The source of a name: the innermost one around all forward gathers of a unit and no others.
+// module: FSDP2's own ranges. range: NVTX ranges. site: lines of the program.
 enum class NamedBy { none, module, range, site };
 inline constexpr std::string_view kNamedByNames[] = {"", "module", "range", "site"};
 
-// Equal on all ranks that have the layer.
+// Equal on all ranks with the layer.
 struct LayerKey {
-  bool unit = false;        // else a bucket
-  std::size_t place = 0;    // from 1: units as the forward pass gathers them, buckets as they come
-  std::uint64_t count = 0;  // API argument of a call
+  bool unit = false;        // false: a bucket
+  std::size_t place = 0;    // from 1: units in the order of the forward pass, buckets in order
+  std::uint64_t count = 0;  // the API's argument
   std::uint64_t elements = 0;
   std::uint64_t bytes = 0;
   text::Kept dtype{};
@@ -50,9 +50,10 @@ struct LayerRow : LayerKey {
   std::string name{};
   NamedBy named = NamedBy::none;
   std::array<read::Amounts, kLayerOps> ops{};  // sums over ranks and steps
-  read::Amounts amounts{};                     // of all of these together
+  read::Amounts amounts{};                     // sum of all ops
 
-  // Each name that is around forward gathers: around how many, and how many other names are within.
+  // Each name around forward gathers: around how many gathers, and how many other names it
+  // contains.
   std::uint64_t gathers = 0;
   std::map<std::pair<NamedBy, std::string>, std::pair<std::uint64_t, std::uint64_t>> around{};
 };
@@ -60,26 +61,26 @@ struct LayerRow : LayerKey {
 // Ranks whose communicators have the same units and buckets.
 struct LayerGroup {
   std::vector<std::int64_t> ranks{};
-  bool no_ranks = false;         // processes that are no ranks have them, too
+  bool no_ranks = false;         // processes without a rank have them too
   std::int64_t nranks = 0;       // of each communicator
   std::uint64_t rank_steps = 0;  // steps with a backward pass, summed over ranks
   std::vector<LayerRow> rows{};
 };
 
-// Why a call is in no row. order: its pass has another number of calls of its size, or in another
-// order. data: it may carry something else than parameters or gradients. behind: it is in no
-// forward or backward pass of a step. outside: it is in no step, or has no line.
+// Why a call is in no row. order: its pass has another number or order of calls of its size. data:
+// it may carry something other than parameters or gradients. behind: it is in no forward or
+// backward pass of a step. outside: it is in no step, or has no line.
 enum class NoLayer { order, data, behind, outside };
 inline constexpr std::string_view kNoLayerNames[] = {"order", "data", "behind", "outside"};
 
 struct Layers {
   std::vector<LayerGroup> groups{};
-  std::map<NoLayer, Buckets> left{};  // with the rows, they add up to the summary's three buckets
-  bool adds_up = true;  // false: `outside` is not known, as the ledger is older than the lines
+  std::map<NoLayer, Buckets> left{};  // with the rows, these add up to the summary's three buckets
+  bool adds_up = true;  // false: `outside` is unknown, as the ledger is older than the lines
   std::vector<const read::Process*> unnamed{};  // ranks without known autograd threads
 };
 
-// `totals` are those of what is asked for: all calls of these buckets add up to them.
+// `totals`: the sums over all chosen calls of these buckets.
 Layers layers_of(const run::Lines& lines, const steps::Found& found, const StepList& asked,
                  const Buckets& totals, const std::vector<CommSummary>& comms);
 

@@ -9,8 +9,8 @@
 namespace tprof::tables {
 namespace {
 
-// Returns what most steps have, and the smaller of two that are as frequent. Nullopt if no two are
-// alike.
+// Returns the most frequent value, the smaller of two equally frequent ones; nullopt if no value
+// repeats.
 template <typename T>
 std::optional<T> usual(const std::vector<T>& all) {
   std::map<T, std::size_t> times;
@@ -21,23 +21,23 @@ std::optional<T> usual(const std::vector<T>& all) {
   return most->first;
 }
 
-// Tells phases by the order of the calls within a step.
-class Teller {
+// Finds phases by the order of calls within a step.
+class PhaseFinder {
  public:
-  Teller(const RankCalls& rank, std::vector<Pass> passes)
-      : rank_(rank), passes_(std::move(passes)), told_(rank.calls.size()) {}
+  PhaseFinder(const RankCalls& rank, std::vector<Pass> passes)
+      : rank_(rank), passes_(std::move(passes)), phases_(rank.calls.size()) {}
 
   std::vector<std::optional<StepPhase>> tell() && {
     find_batches();
-    std::map<std::size_t, std::vector<std::uint64_t>> volumes;  // by the number of the pass
+    std::map<std::size_t, std::vector<std::uint64_t>> volumes;  // by pass number
     for (const Pass& p : passes_) volumes[p.number].push_back(volume(p.ahead));
     for (const Pass& p : passes_) {
-      for (const std::uint32_t i : p.late) told_[i] = StepPhase::backward;
+      for (const std::uint32_t i : p.late) phases_[i] = StepPhase::backward;
       const auto most = usual(volumes[p.number]);
       if (most && volume(p.ahead) <= *most) tell_ahead(p.ahead);
     }
     tell_behind();
-    return std::move(told_);
+    return std::move(phases_);
   }
 
  private:
@@ -45,8 +45,8 @@ class Teller {
   bool batch(std::uint32_t i) const { return copy(i) && rank_.kind(i).bytes >= least_batch_; }
   bool collective(std::uint32_t i) const { return tables::collective(rank_.kind(i)); }
 
-  // Finds how large a batch of data is at least, from what is copied again and again ahead of the
-  // backward passes. And whether such copies are made behind the first collective too.
+  // Finds the smallest size of a batch from copies that recur before backward passes, and whether
+  // there are such copies after the first collective too.
   void find_batches() {
     const bool one_step = passes_.empty() || passes_.front().step == passes_.back().step;
     std::set<const CallKind*> seen;
@@ -77,16 +77,16 @@ class Teller {
     for (const std::uint32_t i : calls) {
       if (collective(i)) {
         begun = true;
-        told_[i] = StepPhase::forward;
+        phases_[i] = StepPhase::forward;
         forward_.insert(rank_.calls[i].kind);
       } else if (copy(i) && batch(i) != begun && copies_told_) {
-        told_[i] = begun ? StepPhase::forward : StepPhase::load;
+        phases_[i] = begun ? StepPhase::forward : StepPhase::load;
       }
     }
   }
 
   void tell_behind() {
-    std::vector<Places> all;  // of each step
+    std::vector<Places> all;  // by step
     std::vector<std::vector<CallKind>> kinds;
     for (const Pass& p : passes_) {
       if (!p.last) continue;
@@ -99,7 +99,7 @@ class Teller {
     for (std::size_t n = 0; most && n < all.size(); ++n) {
       const auto differs = std::ranges::mismatch(kinds[n], *most).in1 - kinds[n].begin();
       for (std::ptrdiff_t i = 0; i < differs; ++i) {
-        told_[all[n][static_cast<std::size_t>(i)]] = StepPhase::optimizer;
+        phases_[all[n][static_cast<std::size_t>(i)]] = StepPhase::optimizer;
       }
     }
   }
@@ -117,14 +117,14 @@ class Teller {
 
   const RankCalls& rank_;
   std::vector<Pass> passes_;
-  std::vector<std::optional<StepPhase>> told_;
+  std::vector<std::optional<StepPhase>> phases_;
   std::uint64_t least_batch_ = 0;
   bool copies_told_ = true;
   std::set<const CallKind*> forward_{};  // of collectives
 };
 
-// Takes what is told from a process's calls that no autograd thread made. Nullopt if there are
-// fewer.
+// Subtracts the classified calls from a process's calls of other than autograd threads. Nullopt if
+// there are fewer.
 std::optional<Buckets> left_of(Buckets left, const RankPhases& rank) {
   for (const auto& [key, buckets] : rank.told) {
     for (std::size_t b = 0; b < kBucketCount; ++b) {
@@ -156,8 +156,8 @@ RankPhases::RankPhases(const read::Process& of, const steps::Found& found) : Ran
   steps_ = steps == found.ranks.end() ? nullptr : &steps->second;
 }
 
-// The names of threads are those that the program gave them if they tell of autograd's calls where
-// the ledger does (anonymised ones do not). They tell all if there are as many in the lines.
+// Thread names are genuine if they show autograd calls when the ledger does (anonymised ones do
+// not). They are complete if the lines have as many calls.
 void RankPhases::end() {
   std::uint64_t in_ledger = 0;
   std::uint64_t in_lines = 0;
@@ -172,16 +172,16 @@ void RankPhases::end() {
   ordered = all && rank->footer && rank->footer->dropped.empty() && !mixed && in_lines == in_ledger;
   std::vector<std::optional<StepPhase>> by_order(calls.size());
   if (known && ordered && steps_ != nullptr) {
-    by_order = Teller(*this, passes_of(*this, *steps_).all).tell();
+    by_order = PhaseFinder(*this, passes_of(*this, *steps_).all).tell();
   }
   const auto phase_of = [&](const Thread& thread, std::uint32_t i) {
-    if (thread.autograd) return std::pair(StepPhase::backward, ToldBy::none);
-    if (thread.name.empty()) return std::pair(StepPhase::other, ToldBy::none);
-    if (calls[i].range) return std::pair(*calls[i].range, ToldBy::range);
-    // PyTorch's threads that only load data.
-    if (thread.name.starts_with("pt_data_")) return std::pair(StepPhase::load, ToldBy::thread);
-    if (by_order[i]) return std::pair(*by_order[i], ToldBy::order);
-    return std::pair(StepPhase::other, ToldBy::none);
+    if (thread.autograd) return std::pair(StepPhase::backward, PhaseSource::none);
+    if (thread.name.empty()) return std::pair(StepPhase::other, PhaseSource::none);
+    if (calls[i].range) return std::pair(*calls[i].range, PhaseSource::range);
+    // PyTorch's data-loading threads.
+    if (thread.name.starts_with("pt_data_")) return std::pair(StepPhase::load, PhaseSource::thread);
+    if (by_order[i]) return std::pair(*by_order[i], PhaseSource::order);
+    return std::pair(StepPhase::other, PhaseSource::none);
   };
   for (auto& [tid, thread] : threads) {
     if (!known) break;
@@ -189,7 +189,7 @@ void RankPhases::end() {
     std::optional<StepPhase> before;
     for (const std::uint32_t i : thread.calls) {
       const auto key = phase_of(thread, i);
-      if (key.second != ToldBy::none) {
+      if (key.second != PhaseSource::none) {
         told[key][static_cast<std::size_t>(kind(i).bucket)] += amounts(i);
       }
       if (before != key.first) changes[tid].insert_or_assign(calls[i].ts_ns, key.first);
@@ -221,7 +221,7 @@ Rest rest_of(const run::Lines& lines, const steps::Found& found) {
       left = *less;
       for (const auto& [key, buckets] : rank->told) add(rest.told[key], buckets);
     }
-    add(rest.told[{StepPhase::other, ToldBy::none}], left);
+    add(rest.told[{StepPhase::other, PhaseSource::none}], left);
   }
   return rest;
 }

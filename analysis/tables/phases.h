@@ -15,11 +15,11 @@
 
 namespace tprof::tables {
 
-// As far as the ledgers know it. backward: made by an autograd thread of PyTorch, so it includes
-// activation recomputation. rest: made by another thread of a process that has such calls: forward,
+// Phases in the ledgers. backward: called by an autograd thread of PyTorch, including activation
+// recomputation. rest: called by other threads of a process with autograd calls: forward,
 // optimizer, loading, setup, and what a framework does there after the backward pass (DeepSpeed's
-// last gradients). unknown: calls of a process that has none of these, of graph launches, and of
-// threads beyond those that have a ledger of their own.
+// last gradients). unknown: calls of a process without autograd calls, of graph launches, and of
+// threads without their own ledger.
 enum class Phase { backward, rest, unknown };
 inline constexpr std::string_view kPhaseNames[] = {"backward", "rest", "unknown"};
 inline constexpr std::size_t kPhaseCount = std::size(kPhaseNames);
@@ -28,44 +28,44 @@ using Phases = std::array<Buckets, kPhaseCount>;
 
 void add_phases(Phases& phases, const read::Rows& rows);  // of one process
 
-// The basis of a phase: the program's NVTX ranges, the names of threads that only load data, or the
-// order of calls within a step. none: it is what is left.
-enum class ToldBy { range, thread, order, none };
-inline constexpr std::string_view kToldByNames[] = {"range", "thread", "order", "none"};
+// The evidence for a phase: the program's NVTX ranges, names of data-loading threads, or the order
+// of calls within a step. none: the remaining calls.
+enum class PhaseSource { range, thread, order, none };
+inline constexpr std::string_view kPhaseSourceNames[] = {"range", "thread", "order", "none"};
 
-// Tells the phases of a rank's calls, once its last line was read. For those that no autograd
-// thread made, the innermost range tells first, then the thread, then the order within a step: a
-// thread that calls backward() blocks there until autograd's threads have finished.
+// Finds the phases of a rank's calls after its last line. For calls of other than autograd threads,
+// the innermost range decides, then the thread, then the order within a step: a thread that calls
+// backward() blocks until autograd's threads have finished.
 //  - The collectives before a backward pass of the step are forward.
-//  - The gradients that are reduced directly after one belong to it.
-//  - The collectives after the last one are the optimizer's, as far as most steps begin with the
-//    same ones there.
-//  - The batches that are copied to the device before the first collective of a forward pass are
-//    load. If such copies are made after it too, none is told: parameters are kept on the host.
-// A pass that holds more than most steps' is not told, since an evaluation is in it. Nor is what
-// follows the last backward pass, from the next batch or forward collective on.
+//  - Gradients that are reduced directly after it belong to it.
+//  - The collectives after the last one are the optimizer's, if most steps begin with the same ones
+//    there.
+//  - Batches copied to the device before the first collective of a forward pass are load, unless
+//    there are such copies after it too: then parameters are kept on the host.
+// A pass with more calls than in most steps has no phase, since it contains an evaluation. Nor do
+// calls after the last backward pass, from the next batch or forward collective on.
 struct RankPhases : RankCalls {
   RankPhases(const read::Process& of, const steps::Found& found);
   void end();
 
-  // Returns that of a call that began then.
+  // Returns the phase of a call that began then.
   StepPhase at(std::int64_t tid, std::int64_t ts_ns) const;
 
-  bool known = false;    // the names of the threads are
-  bool ordered = false;  // the order tells: every call has a line on a thread with a name
-  std::map<std::pair<StepPhase, ToldBy>, Buckets> told{};  // without autograd's own calls
-  // By the thread's number: from which moment on its calls are of a phase.
+  bool known = false;    // the threads' names are known
+  bool ordered = false;  // the order can be used: every call has a line on a named thread
+  std::map<std::pair<StepPhase, PhaseSource>, Buckets> told{};  // without autograd's calls
+  // By thread id: from when on its calls are in a phase.
   std::map<std::int64_t, std::map<std::int64_t, StepPhase>> changes{};
 
  private:
-  const std::vector<steps::Interval>* steps_;  // null: not known
+  const std::vector<steps::Interval>* steps_;  // null: unknown
 };
 
-// The calls that no autograd thread made.
+// The calls of other than autograd threads.
 struct Rest {
-  // They add up to the ledgers' calls.
-  std::map<std::pair<StepPhase, ToldBy>, Buckets> told{};
-  std::vector<const read::Process*> unordered{};  // ranks whose order tells nothing
+  // These add up to the ledgers' calls.
+  std::map<std::pair<StepPhase, PhaseSource>, Buckets> told{};
+  std::vector<const read::Process*> unordered{};  // ranks whose order can't be used
 };
 
 // Calls in files that can't be read are `other`.

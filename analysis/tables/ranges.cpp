@@ -28,16 +28,16 @@ void add_inside(const RankCalls& calls, const read::Range& r, RangeTotal& to) {
   to.vague = calls.all ? 0 : 1;
 }
 
-// The ranges of a process, which may be several ranks. A thread's calls need not belong to the rank
-// whose device it had when it pushed the range.
+// The ranges of a process, which may hold several ranks. A thread's calls need not belong to the
+// rank of its device when it pushed the range.
 struct ProcessRanges {
   std::optional<RankCalls> calls{};
   std::map<RangeKey, RangeTotal> totals{};
   StartedRanges started{};
-  bool added = false;  // to those of the job
+  bool added = false;  // to the job's ranges
 };
 
-// Every rank of a process has one of these, all with the same ranges.
+// One for each rank of a process, all with the same ranges.
 struct RangesOfRank {
   void call(const read::Event& e) {
     if (!process.calls) process.calls.emplace(rank);
@@ -75,7 +75,7 @@ struct RangesOfRank {
 
 using Scopes = std::map<RangeKey, std::pair<read::ScopeTotal, std::set<std::int64_t>>>;
 
-// Scopes with names beyond the last row of the ledger may have lines under their own names.
+// Scopes in the ledger's last row, for further names, may have lines under their own names.
 void take_other_names(read::ScopeTotal& scope, const Scopes& scopes, const RangeTotals& totals) {
   for (const auto& [range, told] : totals.ranges) {
     const bool step = range.name.starts_with(std::string(kScopeStep) + " ");
@@ -85,7 +85,7 @@ void take_other_names(read::ScopeTotal& scope, const Scopes& scopes, const Range
   }
 }
 
-// Takes the ledgers' figures where the lines show fewer scopes.
+// Takes the ledgers' figures if the lines show fewer scopes.
 void complete(RangeTotals& totals, const Scopes& scopes) {
   std::uint64_t found = 0;
   for (const auto& [key, of] : scopes) {
@@ -137,8 +137,8 @@ RangeTotal& RangeTotal::operator+=(const RangeTotal& more) {
 }
 
 std::span<const read::ScopeTotal> scopes_of(const run::Lines& lines, const read::Process& rank) {
-  const run::Said* said = rank.lane == 0 ? lines.said(rank) : nullptr;
-  return said == nullptr ? std::span<const read::ScopeTotal>() : std::span(said->scopes);
+  const run::MetadataHistory* history = rank.lane == 0 ? lines.history(rank) : nullptr;
+  return history == nullptr ? std::span<const read::ScopeTotal>() : std::span(history->scopes);
 }
 
 RangeTotals range_totals(const run::Lines& lines) {

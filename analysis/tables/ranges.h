@@ -17,14 +17,14 @@
 
 namespace tprof::tables {
 
-// NVTX ranges of a process that were started by themselves, which have one line where they begin
-// and another where they end, and that have not ended yet. More than kMost are not kept.
+// The open start/end ranges (nvtxRangeStart) of a process, which have separate lines for begin and
+// end. Keeps at most kMost.
 class StartedRanges {
  public:
   void start(const read::Range& r) {
     if (open_.size() < kMost) open_.try_emplace(r.id, r);
   }
-  // Returns when the range that this line ends began; nullopt if not known.
+  // Returns when the range ended by this line began; nullopt if unknown.
   std::optional<std::int64_t> end(const read::Range& r) {
     const auto began = open_.find(r.id);
     if (began == open_.end()) return std::nullopt;
@@ -40,9 +40,9 @@ class StartedRanges {
 };
 
 struct RangeKey {
-  std::string domain;  // empty: the default domain, or one that is not known
+  std::string domain;  // empty: the default domain, or unknown
   std::string name;
-  bool mark = false;          // an instant: it has no duration, and nothing lies within it
+  bool mark = false;          // an instant without duration and contents
   std::int64_t category = 0;  // 0: none, or it has a name
   std::string category_name{};
 
@@ -69,39 +69,39 @@ struct Payloads {
 };
 
 struct RangeTotal {
-  Spread time;              // of those that ended; for marks, only the count
+  Spread time;              // of ended ranges; for marks only the count
   std::uint64_t open = 0;   // not ended by the end of the trace
-  std::uint64_t apart = 0;  // of `time`: with separate start and end lines, so without `inside`
-  std::uint64_t vague = 0;  // may hold more calls than `inside` says
+  std::uint64_t apart = 0;  // of `time`: start/end ranges, which have no `inside`
+  std::uint64_t vague = 0;  // may contain more calls than `inside`
   std::set<std::int64_t> ranks{};
-  // Calls that the thread of the range began while it was open. They were executed and have a line;
-  // graph launches are left out. A call within two ranges is in both.
+  // Calls that the range's thread began while it was open: directly executed, with a line, without
+  // graph launches. A call within two ranges is in both.
   Inside inside{};
   Payloads payloads{};
   std::uint64_t elements = 0;  // given by scopes
   std::uint64_t bytes = 0;
   std::uint64_t errors = 0;            // of `time`: left by an exception
   std::optional<std::string> color{};  // nullopt: none has one; empty: they differ
-  std::uint64_t beyond = 0;            // of `time`: without a line, so their spread is not known
-  std::uint64_t device_timed = 0;      // scopes that have a time on the device
+  std::uint64_t beyond = 0;            // of `time`: without a line, so their deviation is unknown
+  std::uint64_t device_timed = 0;      // scopes with a time on the device
   std::uint64_t device_ns = 0;
 
   RangeTotal& operator+=(const RangeTotal& more);
 };
 
 struct RangeTotals {
-  static constexpr std::size_t kMaxNames = 10'000;  // all later ones share one
+  static constexpr std::size_t kMaxNames = 10'000;  // all later names share one
 
   std::map<RangeKey, RangeTotal> ranges;
   std::uint64_t dropped = 0;  // ranges without a line
-  bool all_lines = true;      // every call has a line, as far as its bucket gets any
+  bool all_lines = true;      // every call has a line, if its bucket gets any
 };
 
-// The scopes of a process as of its last ledger, which is exact even where they have no lines. In a
-// process that holds several ranks, the first has them.
+// The scopes of a process as of its last ledger, exact even without lines. If a process holds
+// several ranks, its first rank has them.
 std::span<const read::ScopeTotal> scopes_of(const run::Lines& lines, const read::Process& rank);
 
-// In memory that does not grow with the lines. Throws BadInput for a line that can't be read.
+// Uses bounded memory. Throws BadInput for an unreadable line.
 RangeTotals range_totals(const run::Lines& lines);
 
 }  // namespace tprof::tables

@@ -19,8 +19,8 @@ bool reduces(Bucket b) {
   return b == Bucket::RESHARDING || b == Bucket::ALLREDUCE || b == Bucket::REDUCE;
 }
 
-// Returns the calls of autograd's threads and of the thread that makes the most collectives besides
-// them, as they came. Calls of several threads have no order.
+// Returns the calls of autograd's threads and of the thread with the most collectives besides
+// these, in time order. Other threads have no fixed order.
 Places calls_in_order(const RankCalls& rank) {
   Places order;
   Places calling;
@@ -40,7 +40,7 @@ Places calls_in_order(const RankCalls& rank) {
   return order;
 }
 
-// Cuts the calls of a step into passes. late(call, behind) says whether a call of the thread that
+// Splits the calls of a step into passes. late(call, behind) says whether a call of the thread that
 // calls backward() is a gradient; `behind`: it directly follows a backward pass.
 template <typename Late>
 std::vector<Pass> cut(const RankCalls& rank, std::span<const std::uint32_t> calls,
@@ -79,7 +79,7 @@ bool any(const Words& words, const std::string_view (&of)[n]) {
   return std::ranges::find_first_of(words, of) != words.end();
 }
 
-// A name of one word has to be one of these. With a step or an update, any word may end in one.
+// A single word has to be one of these. Next to "step" or "update", a word may also end in one.
 bool is_optimizer(const Words& words) {
   if (words.size() == 1) return any(words, kOptimizers);
   const bool named = std::ranges::any_of(words, [&](const std::string& w) {
@@ -101,7 +101,7 @@ bool is_load(const Words& words) {
          });
 }
 
-// Takes the program's own word for it (tprof_phase), else goes by the name.
+// Uses the phase given by the program (tprof_phase), else the name.
 std::optional<StepPhase> phase_of_range(const read::Range& range) {
   if (range.domain != kScopeDomain || range.category_name != kScopePhase) {
     return phase_of_name(range.name);
@@ -189,9 +189,9 @@ bool Passes::gradient(const CallKind& kind) const {
   return reduces(kind.bucket) && kind.bytes > kScalarBytes && kind.bytes >= least_gradient;
 }
 
-// DeepSpeed may reduce on the thread that called backward() alone, and gather nothing that every
-// rank keeps. So a step without calls of autograd's threads has passes too: they show by calls that
-// are gradients in other steps, or by reductions in a range that is named backward.
+// DeepSpeed may reduce only on the thread that called backward(), and gather nothing. So a step
+// without calls of autograd's threads has passes too: calls that are gradients in other steps show
+// them, or reductions in a range named backward.
 Passes passes_of(const RankCalls& rank, const std::vector<steps::Interval>& steps) {
   Passes found;
   for (const CallKind& k : rank.kinds) {
@@ -202,7 +202,7 @@ Passes passes_of(const RankCalls& rank, const std::vector<steps::Interval>& step
   const Places order = calls_in_order(rank);
   const auto kind = [&](std::uint32_t i) { return rank.calls[i].kind; };
   const auto time = [&](std::uint32_t i) { return rank.calls[i].ts_ns; };
-  std::vector<std::span<const std::uint32_t>> calls;  // of each step
+  std::vector<std::span<const std::uint32_t>> calls;  // by step
   std::set<const CallKind*> activations;              // kinds before a step's first backward pass
   for (const steps::Interval& step : steps) {
     const auto from = std::ranges::lower_bound(order, step.from_ns, {}, time);
@@ -214,7 +214,7 @@ Passes passes_of(const RankCalls& rank, const std::vector<steps::Interval>& step
     std::transform(from, backward, std::inserter(activations, activations.end()), kind);
   }
 
-  std::vector<std::vector<Pass>> passes;  // of each step
+  std::vector<std::vector<Pass>> passes;  // by step
   std::set<const CallKind*> gradients;    // kinds that directly follow a backward pass
   for (std::size_t s = 0; s < steps.size(); ++s) {
     passes.push_back(cut(rank, calls[s], steps[s].step, [&](std::uint32_t i, bool behind) {
@@ -240,7 +240,7 @@ std::optional<StepPhase> phase_of_name(std::string_view name) {
   const Words words = text::words(name);
   const bool forward = any(words, {"forward", "fwd"});
   const bool backward = any(words, {"backward", "bwd"});
-  if (forward && backward) return std::nullopt;  // it covers both, one after the other
+  if (forward && backward) return std::nullopt;  // it covers both passes
   if (forward) return StepPhase::forward;
   if (backward) return StepPhase::backward;
   if (is_optimizer(words)) return StepPhase::optimizer;

@@ -1,5 +1,5 @@
-// The calls of one rank from its lines, with what their threads and the ranges around them tell of
-// their phase, and the training passes that they make up.
+// The calls of one rank from its lines, with what threads and surrounding ranges tell about their
+// phase, and the training passes that they form.
 #pragma once
 
 #include <compare>
@@ -18,7 +18,7 @@ namespace tprof::tables {
 
 // Derives the phase of a training step from the names of the NVTX ranges around calls.
 
-// load: batches of data. other: nothing tells the phase.
+// load: batches of data. other: unknown.
 enum class StepPhase { load, forward, backward, optimizer, other };
 inline constexpr std::string_view kStepPhaseNames[] = {"load", "forward", "backward", "optimizer",
                                                        "other"};
@@ -28,7 +28,7 @@ inline constexpr std::string_view kStepPhaseNames[] = {"load", "forward", "backw
 // "forward-compute", "batch-generator" (Megatron). Nullopt if the name has no phase, or several.
 std::optional<StepPhase> phase_of_name(std::string_view name);
 
-// Calls that are alike.
+// A kind of equal calls.
 struct CallKind {
   Bucket bucket = Bucket::ALLGATHER;
   std::int64_t comm = -1;  // -1: a copy
@@ -40,17 +40,18 @@ struct CallKind {
   auto operator<=>(const CallKind&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-// The thread that calls backward() has an order of its collectives, and of no others.
+// True for collectives. These have a fixed order on the thread that calls backward(); other calls
+// do not.
 bool collective(const CallKind& kind);
 
-using Places = std::vector<std::uint32_t>;  // indices into RankCalls::calls, in their order
+using Places = std::vector<std::uint32_t>;  // ascending indices into RankCalls::calls
 
 struct RankCalls {
   explicit RankCalls(const read::Process& of) : rank(&of) {}
   static constexpr std::size_t kMost = std::size_t{1} << 22;
 
   struct Thread {
-    std::string name{};  // empty: not known
+    std::string name{};  // empty: unknown
     bool autograd = false;
     Places calls{};
   };
@@ -58,10 +59,10 @@ struct RankCalls {
     std::int64_t ts_ns = 0;
     std::int64_t dur_ns = 0;
     std::uint64_t seq = 0;
-    std::int64_t site = 0;  // 0: not known
+    std::int64_t site = 0;  // 0: unknown
     const CallKind* kind = nullptr;
     const Thread* thread = nullptr;
-    std::optional<StepPhase> range{};  // by the innermost range whose name tells it
+    std::optional<StepPhase> range{};  // from the innermost range whose name has one
   };
 
   void call(const read::Event& e);
@@ -70,9 +71,9 @@ struct RankCalls {
 
   const CallKind& kind(std::uint32_t call) const { return *calls[call].kind; }
   read::Amounts amounts(std::uint32_t call) const;
-  Places since(std::int64_t thread, std::int64_t ts_ns) const;  // calls of a thread, last first
-  Places within(const read::Range& range) const;                // of those that are pushed
-  void let_go();  // of the calls, when all is told that they tell
+  Places since(std::int64_t thread, std::int64_t ts_ns) const;  // a thread's calls, last first
+  Places within(const read::Range& range) const;                // calls within a pushed range
+  void let_go();                                                // frees the calls
 
   const read::Process* rank;
   std::set<CallKind> kinds{};
@@ -81,25 +82,24 @@ struct RankCalls {
   bool all = true;  // false: there were more than kMost
 };
 
-// The calls of a rank before, in and after a backward pass of a step. `ahead`, `late` and `behind`
-// are calls of the thread that calls backward(), which blocks there until autograd's threads have
-// finished.
+// A rank's calls before, in and after a backward pass of a step. `ahead`, `late` and `behind` are
+// calls of the thread that calls backward(), which blocks until autograd's threads have finished.
 struct Pass {
   std::int64_t step = 0;
-  std::size_t number = 0;  // in the step
-  Places ahead{};          // the forward pass, and what was called ahead of it
-  Places backward{};       // by autograd's threads
-  Places late{};           // gradients that are reduced directly after it (DeepSpeed's last ones)
+  std::size_t number = 0;  // within the step
+  Places ahead{};          // the forward pass, and calls before it
+  Places backward{};       // on autograd's threads
+  Places late{};           // gradients reduced directly after it (DeepSpeed's last ones)
   bool last = false;       // of the step
-  Places behind{};         // what follows the last one
+  Places behind{};         // calls after the last one
 };
 
 struct Passes {
   std::vector<Pass> all{};
   std::uint64_t least_gradient = 0;
 
-  // True for a reduction that is too large for norms and flags. Reductions before the first
-  // backward pass of a step may be of that size too.
+  // True for reductions too large for norms and flags. Reductions before a step's first backward
+  // pass may also be that large.
   bool gradient(const CallKind& kind) const;
 };
 

@@ -56,7 +56,7 @@ bool contains(std::string_view text, std::string_view part) {
 void SiteLines::metadata(const read::Line& line) {
   if (!is_line(line.text, LineKind::site)) return;
   if (sites_.size() == kMost) return;
-  auto site = read::told_in<read::SiteLine>(line, process_->file);
+  auto site = read::parsed_line<read::SiteLine>(line, process_->file);
   const std::int64_t number = site.site;
   sites_[number] = key_of(std::move(site), names_);
 }

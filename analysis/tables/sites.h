@@ -1,4 +1,4 @@
-// Calls by the place in the program that they came from (TPROF_CALLSITE).
+// Calls by their place in the program (TPROF_CALLSITE).
 #pragma once
 
 #include <compare>
@@ -33,10 +33,10 @@ struct SiteKey {
 // The sites of one process, by their numbers.
 class SiteLines {
  public:
-  static constexpr std::size_t kMost = 20'000;  // calls from later ones have no site
+  static constexpr std::size_t kMost = 20'000;  // calls of later sites have no site
 
   explicit SiteLines(const read::Process& of) : process_(&of) {}
-  // Keeps the site that a line tells; ignores other lines. Throws BadInput.
+  // Keeps the site in a line; ignores other lines. Throws BadInput.
   void metadata(const read::Line& line);
   const SiteKey* find(std::int64_t number) const;         // null: not known
   const symbols::Names& names() const { return names_; }  // of native frames
@@ -48,7 +48,7 @@ class SiteLines {
 };
 
 struct SiteTotals {
-  // Calls that were executed when called and have a line, by function.
+  // Directly executed calls with a line, by function.
   std::map<std::pair<SiteKey, std::pair<Bucket, std::string>>, read::Amounts> calls;
   bool all_lines = true;  // every call has a line, as far as its bucket gets any
   symbols::Names names;   // of native frames
@@ -56,13 +56,13 @@ struct SiteTotals {
 
 std::string text_of(const SiteFrame& frame);  // "train.py:12 step"
 
-// True if it is in no installed package and not Python's own.
+// True if it is neither in an installed package nor in Python itself.
 bool of_program(const SiteFrame& frame);
 
-// Returns the innermost frame that is the program's own; null if there is none.
+// Returns the program's innermost own frame; null if there is none.
 const SiteFrame* program_frame(const SiteKey& site);
 
-// Throws BadInput for a line that can't be read.
+// Throws BadInput for an unreadable line.
 SiteTotals site_totals(const run::Lines& lines);
 
 }  // namespace tprof::tables

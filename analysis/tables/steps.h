@@ -1,4 +1,4 @@
-// The calls in each step of a job, by what tells kinds of calls apart.
+// The calls in each step of a job, by kind.
 #pragma once
 
 #include <algorithm>
@@ -17,17 +17,16 @@
 
 namespace tprof::tables {
 
-// Calls by what they have in common in any run: without ids of communicators.
+// A kind of call that is comparable between runs: without communicator ids.
 
 struct OpKind {
   Bucket bucket = Bucket::ALLGATHER;
   std::string function{};
   std::string dtype{};
   std::int64_t bytes_class = -1;
-  // The communicator's role; for a copy between host and device the host's memory. Empty: not
-  // known.
+  // The communicator's role; the host memory of a copy between host and device. Empty: unknown.
   std::string role{};
-  std::string size{};  // of the communicator: "world", or a number; empty: a copy
+  std::string size{};  // communicator size: "world" or a number; empty: a copy
 
   std::uint64_t hash() const {
     const std::hash<std::string> text;
@@ -37,8 +36,8 @@ struct OpKind {
   auto operator<=>(const OpKind&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-// Made once for several micro-batches, at least in some programs: gradients may be reduced once for
-// all of them, and logs written.
+// True for calls that some programs make once for several micro-batches, such as gradient
+// reductions and logs.
 bool once_for_several(Bucket bucket);
 
 class OpKinds {
@@ -61,16 +60,16 @@ class OpKinds {
 template <typename Kind>
 struct StepOf {
   std::int64_t step = 0;
-  std::int64_t from_ns = 0;   // CLOCK_REALTIME of the first rank to begin it
-  std::uint64_t host_ns = 0;  // of how long it took each rank whose host does not run ahead
-  std::uint64_t hosts = 0;    // of which that is known
-  double device_ns = 0;       // its length, the mean over the devices; 0: not known
-  std::uint64_t ranks = 0;    // that made it
-  std::uint64_t calling = 0;  // those of them whose calls in it are known
+  std::int64_t from_ns = 0;   // CLOCK_REALTIME when the first rank began it
+  std::uint64_t host_ns = 0;  // sum of lengths on hosts that do not run ahead
+  std::uint64_t hosts = 0;    // number of these hosts
+  double device_ns = 0;       // its length, the mean over devices; 0: unknown
+  std::uint64_t ranks = 0;    // ranks that made it
+  std::uint64_t calling = 0;  // ranks with known calls in it
   std::map<Kind, read::Amounts> kinds{};
 
-  // The mean over the hosts. From the first to begin it to the last to end it would be longer by
-  // what ranks are apart, in every step again.
+  // Returns the mean over the hosts. The time from the first begin to the last end would include
+  // the skew between ranks in every step.
   std::optional<std::int64_t> length_ns() const {
     return hosts == 0 ? std::nullopt : std::optional(static_cast<std::int64_t>(host_ns / hosts));
   }
@@ -85,15 +84,13 @@ struct StepList {
   }
 };
 
-// True if a rank was in one of the steps asked for at that moment (steps count from 0), or if none
-// were asked for.
+// True if a rank was in one of these steps then, or if there is no list.
 bool in_steps(const std::optional<StepList>& asked, const steps::Found& found,
               const read::Process& rank, std::int64_t ts_ns);
 
-// Returns the steps that were asked for, by their number. Counts calls that were executed directly:
-// those that a graph replays have no line. Takes what the ranks' writers counted in these steps,
-// else their lines, which alone tell the times on the device (`timed`). kind_of(rank, call) takes
-// calls and rows.
+// Returns the steps in `asked` by number. Counts directly executed calls, as replayed ones have no
+// line. Uses the writers' counts of steps, else lines; only lines have times on the device
+// (`timed`). kind_of(rank, call) takes calls and rows.
 template <typename Kind, typename KindOf>
 std::map<std::int64_t, StepOf<Kind>> by_step(const run::Lines& lines, const steps::Found& found,
                                              const StepList& asked, bool timed,
@@ -121,7 +118,7 @@ std::map<std::int64_t, StepOf<Kind>> by_step(const run::Lines& lines, const step
     }
   }
   if (found.exact && !timed) return all;
-  using InStep = std::pair<std::size_t, Kind>;  // of the rank's intervals
+  using InStep = std::pair<std::size_t, Kind>;  // index in the rank's intervals
   const auto in_step = [&](const read::Process& rank) {
     const auto of_rank = found.ranks.find(&rank);
     const auto* intervals = of_rank == found.ranks.end() ? nullptr : &of_rank->second;
@@ -135,7 +132,7 @@ std::map<std::int64_t, StepOf<Kind>> by_step(const run::Lines& lines, const step
   const auto take = [&](const read::Process& rank, const InStep& key, read::Amounts sum) {
     const steps::Interval& of = found.ranks.at(&rank)[key.first];
     StepOf<Kind>& step = all[of.step];
-    if (found.exact) {  // the writers' counts stand there
+    if (found.exact) {  // keeps the writers' counts
       sum = {.device_ns = sum.device_ns,
              .device_timed = sum.device_timed,
              .device_bytes = sum.device_bytes};
@@ -148,7 +145,7 @@ std::map<std::int64_t, StepOf<Kind>> by_step(const run::Lines& lines, const step
   return all;
 }
 
-// Calls of one size, by which the counts of two steps are compared.
+// Calls of one size, for comparing steps.
 struct SizeKey {
   Bucket bucket = Bucket::ALLGATHER;
   std::uint64_t bytes = 0;  // of a call
@@ -161,16 +158,15 @@ using StepTotals = std::vector<StepOf<SizeKey>>;
 StepTotals step_totals(const run::Lines& lines, const steps::Found& found, const StepList& asked);
 Buckets buckets_of(const StepOf<SizeKey>& step);
 
-// The same kinds of calls in each step of any run, for which two are compared: the last steps of a
-// long run, which bounds what is kept.
+// Kinds of calls by step, for comparing two runs. Only the last steps of a long run are kept.
 using StepCalls = StepOf<OpKind>;
 using CallsBySteps = std::map<std::int64_t, StepCalls>;
 CallsBySteps step_calls(const run::Lines& lines, const steps::Found& found, const OpKinds& kinds);
 
-// Steps whose calls differ in the same way from those of most steps.
+// Steps whose calls differ in the same way from most steps.
 struct Odd {
   std::vector<std::int64_t> steps;
-  std::map<SizeKey, std::int64_t> more;  // below 0: fewer
+  std::map<SizeKey, std::int64_t> more;  // negative: fewer
 };
 std::vector<Odd> odd_ones(const StepTotals& steps);
 

@@ -117,13 +117,13 @@ std::optional<double> Together::busbw() const {
 }
 
 std::optional<read::Amounts> object_gathers(const run::Lines& lines) {
-  // Lines of calls that follow one another are not far apart: the oldest may go.
+  // Lines of consecutive calls are close together, so old ones may be dropped.
   constexpr std::size_t kMost = 65536;
-  // An all-gather by its communicator and number. Each is added as soon as the other half is here:
-  // lines of several threads are not in the order of issue.
+  // An all-gather by communicator and number. A pair counts as soon as both are known, as lines of
+  // several threads are out of order.
   using Number = std::pair<std::int64_t, std::uint64_t>;
   struct Gathers {
-    explicit Gathers(const read::Process& /*its lines are enough*/) {}
+    explicit Gathers(const read::Process& /*lines are enough*/) {}
     void call(const read::Event& e) {
       if (e.name != "ncclAllGather" || !e.executed() || !e.numbered) return;
       const bool size = e.dtype == "int64" && e.count == 1;
@@ -155,9 +155,9 @@ void keep_epoch(read::Process& p, std::int64_t epoch) {
   const Ledger* end = end_of(p, epoch);
   const Ledger* begin = epoch == 0 ? nullptr : end_of(p, epoch - 1);
   if (end == nullptr || (epoch != 0 && (begin == nullptr || !begin->ends_epoch))) {
-    throw read::BadInput(p.file, "has no epoch " + std::to_string(epoch) +
-                                     ": the program called tprof_reset less often, or its ledger "
-                                     "could not be written");
+    throw read::BadInput(
+        p.file, "has no epoch " + std::to_string(epoch) +
+                    ": the program called tprof_reset less often, or its ledger was not written");
   }
   const Ledger before = begin == nullptr ? Ledger() : *begin;
   std::map<read::RowKey, Amounts> rows;

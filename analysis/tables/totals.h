@@ -1,4 +1,4 @@
-// The ledgers of a job's processes added up, and the bandwidths that follow.
+// Sums over the ledgers of a job's processes, and bandwidths.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ constexpr bool has_host_side(Bucket bucket) {
   return bucket == Bucket::H2D || bucket == Bucket::D2H;
 }
 
-// The common properties of all calls of one line of the operations table.
+// The key that the calls of a row of the operations table share.
 struct OpKey {
   Bucket bucket = Bucket::ALLGATHER;
   text::Kept name{};
@@ -38,8 +38,7 @@ struct OpKey {
 
 using Ops = std::map<OpKey, read::Amounts>;
 
-// Calls f(row) for every row that counts: executed calls only (direct and replayed; a captured call
-// was not executed).
+// Calls f(row) for every row of executed calls: direct and replayed, not captured.
 template <typename F>
 void each_row(const read::Rows& rows, F&& f) {
   for (const read::Row& row : rows) {
@@ -51,7 +50,7 @@ void each_row(const read::Process& process, F&& f) {
   each_row(read::rows_of(process), f);
 }
 
-// Returns the line of the operations table that a call, or a row of a process's ledger, is in.
+// Returns the row of the operations table for a call, or for a row of a ledger.
 OpKey op_of(const read::Event& event, const read::Process& process);
 OpKey op_of(const read::Row& row, const read::Process& process);
 
@@ -66,38 +65,36 @@ inline void add_ops(Ops& ops, const read::Process& process) {
 }
 read::Amounts sum(const Buckets& buckets);
 void add(Buckets& to, const Buckets& more);
-// Subtracts some of the calls, what they moved and their host time. Nullopt if there are fewer, as
-// in a process whose last ledger is older than its lines.
+// Subtracts calls, what they moved and their host time. Nullopt if there are fewer, as when the
+// last ledger is older than the lines.
 std::optional<read::Amounts> without(const read::Amounts& all, const read::Amounts& part);
 
-// Bandwidths as nccl-tests defines them (its doc/PERFORMANCE.md), in units of 1e9 bytes a second.
-// algbw: bytes over device time, of the calls that were timed there. Nullopt if none was: host time
-// is the time to enqueue, and a bandwidth from it would mean nothing. busbw: algbw times the share
-// of a message that crosses the busiest link; nullopt for copies.
+// Bandwidths as in nccl-tests (doc/PERFORMANCE.md), in 1e9 bytes per second. algbw: bytes divided
+// by device time, for calls timed there; nullopt if there are none, since host time only covers
+// enqueueing. busbw: algbw times the share of a message that crosses the busiest link; nullopt for
+// copies.
 std::optional<double> algbw(const read::Amounts& amounts);
 std::optional<double> busbw(const OpKey& key, const read::Amounts& amounts);
 double bus_factor(Bucket bucket, std::int64_t nranks);
 
-// Operations of several keys, added up.
+// Sums over several operations.
 struct Together {
   read::Amounts amounts{};
   double bus_bytes = 0;  // bytes x bus factor
-  bool bus = true;       // all that were timed have one
+  bool bus = true;       // all timed ones have a bus factor
 
   void add(const OpKey& key, const read::Amounts& more);
   std::optional<double> busbw() const;
 };
 
-// The part of ALLGATHER that moves pickled objects instead of tensors.
-// torch.distributed.all_gather_object gathers one int64 (the size), then bytes. That is a
-// one-element int64 ncclAllGather directly followed on the same communicator by a uint8 one. Both
-// calls are counted. They show in event lines only. Nullopt if lines of any process are missing.
+// Returns the part of ALLGATHER that moves pickled objects: torch.distributed.all_gather_object
+// makes a one-element int64 ncclAllGather (the size), directly followed on the same communicator by
+// a uint8 one. Counts both calls. Needs event lines; nullopt if any are missing.
 std::optional<read::Amounts> object_gathers(const run::Lines& lines);
 
-// The counts of one epoch of a process: between two calls of tprof_reset, or of tprof ctl reset.
-// Leaves in the ledger only what that epoch added to it; the first epoch is 0. A longest time that
-// may stem from an earlier epoch becomes 0, since it is not known. Throws BadInput if the process
-// has no such epoch, or if the ledger with which it began is missing.
+// Reduces the ledger to one epoch: the counts between two resets (tprof_reset, tprof ctl reset).
+// The first epoch is 0. A longest time that may be from an earlier epoch becomes 0, as it is
+// unknown. Throws BadInput if the process has no such epoch, or if its first ledger is missing.
 void keep_epoch(read::Process& process, std::int64_t epoch);
 
 }  // namespace tprof::tables

@@ -1,5 +1,5 @@
-// Packs values into bytes for another process of the team, and unpacks them there: both by the same
-// function, so that they can't differ.
+// Packs values into bytes for another process of the team, and unpacks them there. The same
+// function does both, so that they always match.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,10 @@
 
 namespace tprof::team {
 
-// The fields of a plain aggregate, one after the other, without naming them: a field that is added
-// to a struct can't be forgotten where the struct is packed.
+// Enumerates the fields of a plain aggregate without naming them, so that a new field can't be
+// forgotten in packing.
 
-// Initialises a field of any type but the aggregate's own, which would be its copy.
+// Initialises a field of any type except the aggregate's own, which would be a copy.
 template <typename Whole>
 struct AnyField {
   std::size_t ignored = 0;
@@ -44,7 +44,7 @@ constexpr bool takes(std::index_sequence<I...> /*fields*/) {
 
 inline constexpr std::size_t kMostFields = 32;
 
-// An aggregate takes as many values in braces as it has fields, and no more.
+// An aggregate takes at most as many values in braces as it has fields.
 template <typename T, std::size_t N = kMostFields>
 constexpr std::size_t fields_of() {
   if constexpr (N == 0) {
@@ -56,7 +56,7 @@ constexpr std::size_t fields_of() {
   }
 }
 
-// Calls f(fields...). Only structured bindings reach fields by their place, and each number of them
+// Calls f(fields...). Only structured bindings reach fields by position, so each number of fields
 // has to be written out.
 template <typename T, typename F>
 void with_fields(T& of, F&& f) {
@@ -101,8 +101,8 @@ void with_fields(T& of, F&& f) {
   static_assert(kFields <= 28, "write out one more");
 }
 
-// Takes numbers, texts, the containers below, plain aggregates of these, and whatever has
-// `void state(Archive&)` that passes on its parts. The bytes are for a process of the same program.
+// Takes numbers, texts, the containers below, plain aggregates of these, and types whose `void
+// state(Archive&)` passes on their parts. The bytes are for another process of the same program.
 class Archive {
  public:
   Archive() = default;  // packs
@@ -110,14 +110,14 @@ class Archive {
 
   bool packs() const { return packs_; }
   std::string take() { return std::exchange(bytes_, {}); }  // what was packed
-  bool empty() const { return left_.empty(); }              // all is unpacked
+  bool empty() const { return left_.empty(); }              // everything is unpacked
 
   template <typename... T>
   void operator()(T&... values) {
     (one(values), ...);
   }
 
-  // A handle of a value that is kept once, however often it occurs (text/kept.h): so are its bytes.
+  // A handle of a shared value (text/kept.h), which is packed once.
   template <typename Handle, typename Value>
   void kept(Handle& handle, const Value& value) {
     std::uint64_t n = 0;
@@ -130,7 +130,7 @@ class Archive {
     one(n);
     if (n > handles_.size()) cut();
     if (n == handles_.size()) {
-      handles_.emplace_back();  // what it is made of may have such handles too
+      handles_.emplace_back();  // its parts may have such handles too
       Value fresh{};
       one(fresh);
       handles_[n] = std::make_shared<Handle>(fresh);
@@ -167,7 +167,7 @@ class Archive {
     }
   }
 
-  // Each element takes a byte at least, so that a damaged length asks for no more than there is.
+  // Each element takes at least a byte, which bounds a damaged length.
   std::uint64_t length(std::uint64_t n) {
     number(n);
     if (!packs_ && n > left_.size()) cut();
@@ -176,7 +176,7 @@ class Archive {
 
   template <typename T>
   void integer(T& value) {
-    // The sign comes last: small numbers below 0 are short too.
+    // The sign is the last bit, so that small negative numbers are short too.
     const auto wide = static_cast<std::int64_t>(value);
     std::uint64_t n = std::is_signed_v<T>
                           ? static_cast<std::uint64_t>(wide) << 1 ^ (wide < 0 ? UINT64_MAX : 0)
@@ -251,7 +251,7 @@ class Archive {
     } else if constexpr (std::is_floating_point_v<T>) {
       raw(value);
     } else if constexpr (std::is_pointer_v<T>) {
-      // Means nothing to another process: its owner sets it.
+      // Pointers are not packed: their owner sets them.
     } else {
       static_assert(std::is_aggregate_v<T>, "has no state(Archive&)");
       with_fields(value, [&](auto&... fields) { operator()(fields...); });
@@ -261,11 +261,11 @@ class Archive {
   bool packs_ = true;
   std::string bytes_;
   std::string_view left_;
-  std::unordered_map<const void*, std::uint64_t> numbers_;  // of kept values, by their address
+  std::unordered_map<const void*, std::uint64_t> numbers_;  // of shared values, by address
   std::vector<std::shared_ptr<const void>> handles_;        // by number
 };
 
-// All values as one text, and back.
+// Packs all values into one string, and back.
 template <typename... T>
 std::string packed(const T&... values) {
   Archive pack;

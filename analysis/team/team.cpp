@@ -77,11 +77,10 @@ fs::path bridge() {
   for (const fs::path& candidate : candidates) {
     if (fs::exists(candidate)) return candidate;
   }
-  throw std::runtime_error(
-      fmt::format("this is one of several processes of MPI, and tprof-mpi, by which they share the "
-                  "work, is found neither as {} nor as {}: install it there (TPROF_MPI=off: each "
-                  "process works alone)",
-                  candidates[0].string(), candidates[1].string()));
+  throw std::runtime_error(fmt::format(
+      "this is one of several MPI processes, but tprof-mpi, with which they share the work, is "
+      "found neither as {} nor as {}: install it there (TPROF_MPI=off: each process works alone)",
+      candidates[0].string(), candidates[1].string()));
 }
 
 // As in bridge.c.
@@ -122,8 +121,8 @@ class OfMpi : public Team {
   void meet() {
     if (!readable(kSayAfterMs)) {
       text::say(
-          "tprof: waits for the other processes of MPI to run the same command (TPROF_MPI=off: "
-          "it works alone)\n");
+          "tprof: waiting for the other MPI processes to run the same command (TPROF_MPI=off: it "
+          "works alone)\n");
       if (!readable(kGiveUpAfterMs - kSayAfterMs)) {
         child_.kill(SIGKILL);
         throw std::runtime_error(

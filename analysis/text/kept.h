@@ -1,6 +1,6 @@
-// Values of which a program holds one copy, however many ranks have them: nearly all ranks of a job
-// say the same names, paths and settings. Copies are kept until the program ends. So this is for
-// values of which there are few, never for what grows with the length of a run.
+// Interned values: nearly all ranks of a job have the same names, paths and settings, so the
+// program keeps one copy until it ends. This is only for few values, never for anything that grows
+// with the length of a run.
 #pragma once
 
 #include <fmt/core.h>
@@ -18,7 +18,7 @@
 
 namespace tprof::text {
 
-// Returns the kept value that equals `value`, and whether it is new. May be called from any thread.
+// Returns the interned value equal to `value`, and whether it is new. Thread-safe.
 template <typename T, typename Hash, typename Value>
 std::pair<const T&, bool> kept_or_new(const Value& value) {
   struct Part {
@@ -45,7 +45,7 @@ struct HashOfText {
   }
 };
 
-// A kept text, which converts to a string.
+// An interned text, which converts to a string.
 class Kept {
  public:
   Kept() : text_(none()) {}

@@ -1,5 +1,5 @@
-// The one way in which the tool speaks. Where its output is closed, full, or a pipe that nobody
-// reads, nothing is thrown: what it does, and its exit code, don't depend on who listens.
+// All output of the tool goes through here. If output is closed, full, or a pipe without a reader,
+// nothing is thrown: the tool's work and exit code don't depend on its reader.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,13 +8,13 @@
 
 namespace tprof::text {
 
-// Puts it on standard output.
+// Writes to standard output.
 void put(std::string_view text);
-// Returns why not all of that could be written (errno), or 0.
+// Returns the errno of the first failed write, or 0.
 int unwritten();
-// Puts it on standard error, and raises no SIGPIPE.
+// Writes to standard error without SIGPIPE.
 void put_message(std::string_view text);
-// Writes all of it to a descriptor. Returns false, with errno, if that can't be done.
+// Writes everything to a descriptor. Returns false, with errno, on failure.
 bool write_all(int fd, std::string_view text);
 
 template <typename... A>

@@ -346,7 +346,7 @@ std::string names_of(const Ranks& ranks, std::uint64_t no_ranks) {
   if (!ranks.empty()) names = (ranks.size() == 1 ? "rank " : "ranks ") + names;
   if (no_ranks == 0) return names;
   return names + (ranks.empty() ? "" : " and ") + thousands(no_ranks) +
-         (no_ranks == 1 ? " process that is no rank" : " processes that are no ranks");
+         (no_ranks == 1 ? " process without a rank" : " processes without a rank");
 }
 
 }  // namespace tprof::text

@@ -11,8 +11,8 @@
 
 namespace tprof::text {
 
-// Makes text from a trace safe for a terminal: control characters, broken UTF-8 and characters that
-// turn the writing direction become \xNN.
+// Makes text from a trace safe for a terminal: control characters, invalid UTF-8 and characters
+// that change the writing direction become \xNN.
 std::string printable(std::string_view s);
 
 std::string bytes(std::uint64_t n);                            // "1.2 GiB"
@@ -21,16 +21,16 @@ std::string duration(std::uint64_t ns);                        // "12.3 ms"
 std::string utc(std::int64_t realtime_ns);                     // "2026-01-01 12:00:00.123 UTC"
 std::string ranges(const std::vector<std::int64_t>& numbers);  // sorted: "0-3,7"
 
-// Quotes it as one word for a shell, unless it needs no quotes.
+// Quotes it as one word for a shell, if it needs quotes.
 std::string shell_word(std::string_view s);
 
-// Returns the words of a name in lower case, split at whatever is not a letter.
+// Returns the words of a name in lower case, split at anything but letters.
 std::vector<std::string> words(std::string_view name);
 
-// Returns the parts between the separators: one more than there are of these.
+// Returns the parts between separators: one more than separators.
 std::vector<std::string_view> split(std::string_view text, char separator);
 
-// Returns the number that all of the text is.
+// Parses the whole text as a number.
 template <typename Number>
 std::optional<Number> number(std::string_view text) {
   Number n{};
@@ -39,11 +39,11 @@ std::optional<Number> number(std::string_view text) {
   return error == std::errc() && rest == end ? std::optional(n) : std::nullopt;
 }
 
-// Returns how many bytes from the beginning of UTF-8 text have at most so many characters.
+// Returns how many leading bytes of UTF-8 text have at most this many characters.
 std::size_t fitting(std::string_view s, std::size_t characters);
 
-// Returns how many bytes of a line of words stand on the first one, if that has room for so many
-// characters: up to a blank behind `indent`, and not one between a figure and its unit.
+// Returns how many bytes fit on a first line of this many characters. Breaks at a blank after
+// `indent`, but not between a figure and its unit.
 std::size_t first_line(std::string_view words, std::size_t characters, std::size_t indent = 0);
 
 class Table {
@@ -52,11 +52,11 @@ class Table {
   explicit Table(std::vector<std::pair<std::string, Align>> columns);
 
   void row(std::vector<std::string> cells);
-  // The places of the columns, without some of `may_go` where lines would have more than `width`
-  // characters: the last of these goes first.
+  // Returns the indices of shown columns. If lines are wider than `width`, drops columns of
+  // `may_go`, the last one first.
   std::vector<std::size_t> shown(std::size_t width, std::vector<std::size_t> may_go) const;
-  // Has only those. If `breaks`, it then breaks what stands in the widest columns: text
-  // first, then figures.
+  // Prints these columns. `breaks`: breaks the cells of the widest columns, text first, then
+  // figures.
   std::string str(std::size_t width = SIZE_MAX, std::vector<std::size_t> may_go = {},
                   bool breaks = false) const;
 
@@ -68,7 +68,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// A set of ranks, or of other numbers, as the ranges that people read.
+// A set of ranks, or of other numbers, as ranges for people.
 
 class Ranks {
  public:
@@ -94,8 +94,8 @@ class Ranks {
   std::vector<Range> ranges_;  // ascending, with a gap between each and the next
 };
 
-// "rank 3", "ranks 0-2", "ranks 0-2 and 2 processes that are no ranks", "1 process that is no
-// rank". A long list is cut, with the number of ranks behind it.
+// "rank 3", "ranks 0-2", "ranks 0-2 and 2 processes without a rank", "1 process without a rank".
+// A long list is cut, followed by the number of ranks.
 std::string names_of(const Ranks& ranks, std::uint64_t no_ranks = 0);
 
 }  // namespace tprof::text

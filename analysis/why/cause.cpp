@@ -83,7 +83,7 @@ check::Cost cost_of(const Evidence& of, double ns, double doubt_ns) {
 }
 
 bool sends(const Evidence& e, std::size_t rank) {
-  // Messages are those of all steps, of which only some are kept, and of these not all count.
+  // Messages are counted in all steps, but only some steps are kept, and only some of these count.
   return e.times.facts[rank].messages * 2 * e.times.steps.size() >
          e.steps.size() * e.times.steps_of_run;
 }

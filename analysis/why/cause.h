@@ -1,5 +1,5 @@
-// Defines a cause: something that makes the job slower than it could be, and what that costs. To
-// add one, define it in a file of its own and add a row to causes.h.
+// A cause: something that makes the job slower than it could be, and what it costs. To add one,
+// define it in its own file and add a row to causes.h.
 #pragma once
 
 #include <map>
@@ -16,56 +16,55 @@ namespace tprof::why {
 
 class Replays;
 
-// The facts that are known of a job. All of it is of the steps that count (Times::counted), which
-// are not empty.
+// The knowledge about a job, for the steps that count (Times::counted); there is at least one.
 struct Evidence {
   const job::Job& job;
   const Times& times;
   const std::vector<std::size_t>& steps;
   const WaitTable& waits;
-  const std::map<std::string, std::string, std::less<>>& roles;  // of communicators, where sure
-  const graph::Model* model = nullptr;  // null: a replay of it is not its steps
-  Replays* replays = nullptr;           // of the model; null: of none
-  double step_ns = 0;  // how long a step takes: the mean, as costs are means over steps
+  const std::map<std::string, std::string, std::less<>>& roles;  // of communicators, if certain
+  const graph::Model* model = nullptr;  // null: its replay does not give the measured steps
+  Replays* replays = nullptr;           // null without a model
+  double step_ns = 0;                   // the mean length of a step, as costs are means over steps
 };
 
 using Places = std::vector<std::size_t>;
 
-// Less than this share of a step is nobody's concern.
+// A smaller share of a step is not worth reporting.
 inline constexpr double kLeastShare = 0.01;
 
-// Returns the cost in the whole run of `ns` of a step, which are known within `doubt_ns`.
+// Returns the cost in the whole run of `ns` ± `doubt_ns` per step.
 check::Cost cost_of(const Evidence& of, double ns, double doubt_ns);
 
-// The numbers of these steps, given by their places in `Evidence::steps`; "7,15,23-25".
+// Returns the numbers of these steps (indices into Evidence::steps): "7,15,23-25".
 text::Ranks steps_of(const Evidence& e, const std::vector<std::size_t>& places);
 std::string numbers_of(const Evidence& e, const std::vector<std::size_t>& places);
-// The first of them, where they are many: "7,15,23-25,…".
+// The same, cut off if they are many: "7,15,23-25,…".
 std::string first_numbers_of(const Evidence& e, const std::vector<std::size_t>& places);
-// All of them, if they are few.
+// The same, nothing if they are many.
 std::optional<std::string> numbers_if_few(const Evidence& e,
                                           const std::vector<std::size_t>& places);
 
-// The distance between places in ascending order, if they are every n-th of all, n more than one.
-// The very last may be missing: what ends a step may be behind the last one. Else 0, also where the
-// numbers of the steps have gaps: nobody knows which ones between them are alike.
+// Returns n if the places are every nth step, n > 1; else 0. The last one may be missing, since
+// what made it long may come after the last step. Also 0 if step numbers have gaps: nobody knows
+// what the missing steps were like.
 std::size_t period_of(const Evidence& e, const std::vector<std::size_t>& places);
-inline constexpr std::size_t kFewestOfPeriod = 4;  // three may be as far apart by chance
+inline constexpr std::size_t kFewestOfPeriod = 4;  // three may be evenly spaced by chance
 
-// The places of all steps in `Evidence::steps`, and of all ranks in `Times::ranks`.
+// All indices into Evidence::steps, and into Times::ranks.
 Places every_step(const Evidence& e);
 Places every_rank(const Evidence& e);
 check::Processes processes_of(const Evidence& e, const Places& ranks);
 
-// True for what slow_ranks.cpp tells.
+// True for the kinds that slow_ranks.cpp finds.
 constexpr bool is_slow_rank(check::Kind kind) {
   using check::Kind;
   return kind == Kind::slow_gpu || kind == Kind::slow_input || kind == Kind::slow_cpu ||
          kind == Kind::slow_copies;
 }
 
-// True for a rank that sends to or receives from one other in its steps: a stage of a pipeline.
-// Weights that are handed out before the first step make none (DTensor sends them).
+// True if the rank exchanges messages with a neighbour in its steps, as a pipeline stage does.
+// Weights that are distributed before the first step don't count (DTensor sends them).
 bool sends(const Evidence& e, std::size_t rank);
 
 using Cause = void (*)(const Evidence&, check::Findings&);

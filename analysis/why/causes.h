@@ -1,5 +1,5 @@
-// The causes that are looked for: one row each. Their kinds are rows of check/kinds.h, and what
-// they say rows of report/words_table.cpp.
+// The causes, one row each. Their kinds are rows of check/kinds.h, their sentences rows of
+// report/words_table.cpp.
 #pragma once
 
 #include "why/cause.h"

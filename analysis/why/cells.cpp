@@ -10,13 +10,13 @@ namespace {
 using run::Interval;
 using run::Intervals;
 
-// A copy to the host seems to compute for less than this.
+// A copy to the host looks like computation shorter than this.
 constexpr std::int64_t kMomentNs = 50'000;
-// A pause behind the last step is longer than the step divided by this.
+// A pause after the last step is at least this fraction of the step.
 constexpr std::int64_t kPartsOfStep = 50;
 
 struct OnDevice : Interval {
-  bool untimed = false;  // it is not known when its calls ran
+  bool untimed = false;  // it is unknown when its calls ran
 };
 
 class Filler {
@@ -63,12 +63,11 @@ class Filler {
     return on_device_[static_cast<std::size_t>(&s - steps_.data())];
   }
 
-  // A host may run steps ahead of its device. A step of the device begins where it is through with
-  // what was called in the step before; where the host waits for the device, that is the mark
-  // itself.
+  // A host may run steps ahead of its device. A device's step begins when the calls of the previous
+  // step are done; if the host waits for the device, that is at the mark.
   void put_in_steps() {
     const run::Calls& c = rank_.calls;
-    std::vector<std::size_t> rows;  // of NCCL, by when they were called
+    std::vector<std::size_t> rows;  // NCCL rows, by when they were called
     for (std::size_t i = 0; i < c.size(); ++i) {
       if (c.comm[i] != run::Calls::kNoComm) rows.push_back(i);
     }
@@ -91,17 +90,18 @@ class Filler {
     }
   }
 
-  // A host that is late with a batch is so between two steps, if the program marks none, and the
-  // ranks that wait for it do so in the second. There it is late on all of them.
+  // If the program marks no steps, a host that is late with a batch is late between two steps,
+  // while the ranks that wait for it do so in the second. So the second step begins when the first
+  // has ended.
   void begin_behind_the_step_before() {
     const Intervals works = run::either(run::either(communicates_, computes_), rank_.unsure);
     const auto is_of_copy = [&](const Interval& i) {
-      const auto copy = run::first_behind(copies_, i.from_ns);
+      const auto copy = run::first_after(copies_, i.from_ns);
       return i.ns() < kMomentNs && copy != copies_.end() && copy->from_ns < i.to_ns;
     };
-    // Behind the last of several steps the program does something else, as an evaluation. The
-    // device works for that, too, before its first copy, where it was idle for far longer in front
-    // of it.
+    // After the last of several steps the program does something else, such as an evaluation.
+    // Device work before the next copy belongs to that if the device was idle for far longer before
+    // it.
     const auto of_the_rest = [&](Intervals::const_iterator i, std::int64_t to_ns,
                                  std::int64_t step) {
       if (i == works.begin()) return false;
@@ -110,8 +110,8 @@ class Filler {
     };
     const auto begin = [&](std::int64_t step_ns, std::int64_t least_ns, bool last) {
       std::int64_t from = step_ns;
-      // The copy with which the step begins may have begun a moment before.
-      auto i = run::first_behind(works, step_ns - 1);
+      // The copy that begins the step may have begun a moment earlier.
+      auto i = run::first_after(works, step_ns - 1);
       const bool busy = i != works.end() && i->from_ns < step_ns - kMomentNs;
       const std::int64_t length = step_ns - least_ns;
       if (busy && !(last && of_the_rest(i, step_ns, length))) return step_ns;
@@ -136,11 +136,11 @@ class Filler {
     for (const StepOfRank& s : steps_) {
       const OnDevice& here = on_device(s);
       const auto in = [&](const Intervals& what) { return run::covered(what, here); };
-      // When a window begins, the device may still do what was called before it.
+      // When a window begins, the device may still be busy with earlier calls.
       const bool follows = here.ns() > 0 && in(rank_.followed) * 10 >= here.ns() * 9;
       const bool began = std::exchange(known_before, follows || !rank_.windows);
       if (here.untimed || !follows || !began) continue;
-      // Not every window ends with a line. In a step between two of them nothing is seen to run.
+      // Not every window ends with a line. Nothing is seen to run in a step between two windows.
       const std::int64_t unknown = in(rank_.unsure);
       const bool runs = in(computes_) + in(communicates_) > 0;
       if (!runs || unknown * 10 > here.ns() * 9) continue;
@@ -156,8 +156,8 @@ class Filler {
     }
   }
 
-  // Values that are read, and checkpoints that are written, when the device has done all of a step
-  // are of the time until the next one.
+  // Reads and checkpoints after the device has finished a step belong to the time until the next
+  // step.
   void count_reads(bool marked) {
     std::size_t s = 0;
     for (const run::Copy& read : rank_.reads) {
@@ -177,7 +177,7 @@ class Filler {
   std::vector<OnDevice> on_device_;
   Intervals communicates_{};
   Intervals waits_{};
-  Intervals known_waits_{};  // of which it is known that a rank was missing
+  Intervals known_waits_{};  // in which a rank is known to have been missing
   Intervals copies_{};
   Intervals computes_{};
 };

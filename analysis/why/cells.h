@@ -1,4 +1,4 @@
-// When the device of a rank computed, communicated and was made to wait in its steps.
+// When a rank's device computed, communicated and had to wait in its steps.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ struct StepOfRank {
   bool counts;
 };
 
-// Fills the cells of a rank's steps, which are ascending. `marked`: the program marks them.
+// Fills the cells of a rank's steps, which are ascending. `marked`: the program marks its steps.
 void fill_cells(const run::Rank& rank, bool marked, const std::vector<StepOfRank>& steps,
                 RankFacts& facts);
 

@@ -68,7 +68,7 @@ void Changes::leave_out(std::size_t rank, std::size_t row, bool host) {
   for (const Out& out : std::ranges::equal_range(out_, ended, {}, &Out::from)) {
     if (g_.wait[out.edge] == Wait::barrier) lags_[out.edge] = kNever;
     if (g_.wait[out.edge] != Wait::turn) continue;
-    // The next call in its queue may need all that was computed by then.
+    // The next call in its queue may need everything computed by then.
     const auto work = g_.work(rank);
     const auto then =
         std::ranges::upper_bound(work, g_.at_ns[out.to], {}, [&](Node n) { return g_.at_ns[n]; });
@@ -115,7 +115,7 @@ bool Changes::come_early(std::size_t rank, std::size_t row) {
 }
 
 void Changes::unblock(std::size_t rank, const run::Blocked& copy) {
-  // The calls and the work behind the copy went on when it had ended.
+  // Calls and work after the copy went on when it had ended.
   const auto at = [&](Node n) { return static_cast<double>(g_.at_ns[n]); };
   const auto goes_on = [&](Node n) {
     for (std::uint32_t i = g_.first[n]; i < g_.first[n + 1]; ++i) {
@@ -129,7 +129,7 @@ void Changes::unblock(std::size_t rank, const run::Blocked& copy) {
   };
   const std::size_t next = graph::goes_on(g_, rank, copy);
   if (next < g_.host[rank].size()) {
-    // It may have waited for something else, too.
+    // The host may also have waited for something else.
     const Node host = g_.host[rank][next];
     const std::int64_t all = g_.waited_ns[rank][next];
     std::int64_t& waited = waited_ns_.try_emplace(host, all).first->second;
@@ -144,13 +144,13 @@ void Changes::unblock(std::size_t rank, const run::Blocked& copy) {
   const auto begin =
       std::ranges::lower_bound(work, copy.goes_on_ns(), {}, [&](Node n) { return g_.at_ns[n]; });
   if (begin != work.end()) goes_on(*begin);
-  // Behind a copy that blocks again, that one tells when the work begins.
+  // If another copy blocks before the work begins, the work waits for that one.
   const std::vector<run::Blocked>& blocked = model_.run().ranks[rank].blocked;
   const auto again = std::ranges::upper_bound(blocked, copy.host.to_ns, {},
                                               [](const run::Blocked& b) { return b.host.to_ns; });
   const bool blocked_again =
       again != blocked.end() && begin != work.end() && again->host.from_ns < g_.at_ns[*begin];
-  // Nor does the device, if the copy was timed there: it takes no time, in its turn.
+  // If the copy was timed on the device, it takes no time there either.
   const run::Calls& c = model_.run().ranks[rank].calls;
   for (const std::size_t row :
        std::ranges::equal_range(model_.by_call(rank), copy.host.from_ns, {},
@@ -164,7 +164,7 @@ void Changes::unblock(std::size_t rank, const run::Blocked& copy) {
 }
 
 void Changes::reorder(std::size_t rank, Rows rows) {
-  std::map<Node, std::size_t> place;  // by the node of its end
+  std::map<Node, std::size_t> place;  // by the call's end node
   for (std::size_t i = 0; i < rows.size(); ++i) place[g_.ended(rank, rows[i])] = i;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Node came = g_.came(rank, rows[i]);

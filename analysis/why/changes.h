@@ -1,4 +1,4 @@
-// Replays the job with other lags, as if the program made some of its calls otherwise.
+// Replays the job as if the program made some of its calls differently.
 #pragma once
 
 #include <cstddef>
@@ -14,38 +14,39 @@
 
 namespace tprof::why {
 
-// A step would be shorter by so much. The doubt is twice the standard error over the steps, and by
-// how much a replay without a change differs from the measured step.
+// By how much a step would be shorter. The doubt is twice the standard error over the steps plus
+// the error of a replay without a change.
 struct Saving {
   double ns = 0;
   double doubt = 0;
 };
-// Only `in` these steps something is changed; empty: in all.
+// `in`: the steps that were changed; empty: all.
 Saving saving_of(const graph::Model& model, const graph::StepsNs& before,
                  const graph::StepsNs& behind, const std::set<std::int64_t>& in = {});
 
-using Rows = std::span<const std::size_t>;  // of a rank
+using Rows = std::span<const std::size_t>;  // rows of one rank
 
 class Changes {
  public:
   explicit Changes(const graph::Model& model);
 
-  // A call is not made: nobody waits for it. `host`: nor does the program prepare it, or read what
-  // it gives.
+  // The call is not made, so no rank waits for it. `host`: nor does the host spend time to prepare
+  // it or to read its result.
   void leave_out(std::size_t rank, std::size_t row, bool host = false);
-  // It needs nothing of what is computed before it, beyond what it is seen to wait for.
+  // The call needs no earlier computation beyond what it is seen to wait for.
   void needs_nothing(std::size_t rank, std::size_t row) { free_.insert(g_.came(rank, row)); }
-  // Its transfer takes so many times as long.
+  // Multiplies the time of its transfer.
   void scale(std::size_t rank, std::size_t row, double times);
-  // It comes when the host has called it and its queues are free, wherever the work is. False: it
-  // does so anyway.
+  // The call reaches the device as soon as the host has called it and its queues are free. Returns
+  // false if it already does.
   bool come_early(std::size_t rank, std::size_t row);
-  // These calls of a communicator run in this order.
+  // Runs these calls of a communicator in this order.
   void reorder(std::size_t rank, Rows rows);
-  // The host does not wait for this copy.
+  // The host no longer waits for this copy.
   void unblock(std::size_t rank, const run::Blocked& copy);
 
-  // All transfers of a bucket and size (floor(log2(bytes of a call))) on a communicator do.
+  // Multiplies the time of all transfers of this bucket and size class (floor(log2(bytes of a
+  // call))) on a communicator.
   void scale(const std::string& comm, Bucket bucket, std::int64_t size_class, double times);
 
   Saving saving() const;
@@ -59,18 +60,18 @@ class Changes {
   const graph::Graph& g_;
   graph::Lags lags_;
   std::vector<graph::Edge> more_{};
-  std::set<graph::Node> free_{};                     // calls come, that need nothing
-  std::map<graph::Node, std::int64_t> waited_ns_{};  // by what copies had kept, without those
+  std::set<graph::Node> free_{};                     // arrivals of calls that need no computation
+  std::map<graph::Node, std::int64_t> waited_ns_{};  // waits of hosts, less unblocked copies
   struct Out {
     graph::Node from;
     std::uint32_t edge;
     graph::Node to;
   };
-  std::vector<Out> out_{};  // edges by the node that they leave; empty: nobody has asked for them
+  std::vector<Out> out_{};  // edges by source; empty until needed
 };
 
-// Calls f(rank, its rows of a step by when they were called) for all ranks and steps. The first one
-// does not count, but where it ends is where the next begins.
+// Calls f(rank, its rows of a step in the order of their host calls) for all ranks and steps except
+// the first.
 void each_step(const graph::Model& model, const std::function<void(std::size_t, Rows)>& f);
 
 }  // namespace tprof::why

@@ -15,7 +15,7 @@ namespace {
 using graph::Node;
 using graph::Wait;
 
-// Returns for each of these how much it needs in each step beyond the quantile of all of them.
+// Returns for each of these by how much its need exceeds their quantile in each step.
 std::vector<Series> beyond(const std::vector<Series>& needs, const Places& alike, double share) {
   std::vector<Series> all;
   for (const std::size_t r : alike) all.push_back(needs[r]);
@@ -28,9 +28,9 @@ std::vector<Series> beyond(const std::vector<Series>& needs, const Places& alike
   return all;
 }
 
-// An edge on which a host goes on, or waits for a copy that it has called for.
+// An edge on which the host spends time, or waits for a copy.
 struct HostEdge : Edge {
-  std::uint32_t call = 0;  // the next one that it makes, as graph::Position has it, and
+  std::uint32_t call = 0;  // the host's next call (graph::Position) and its step
   std::uint32_t call_step = kNone;
   Wait wait{};
 };
@@ -78,7 +78,7 @@ class Finder {
           case Wait::host:
           case Wait::launch:
           case Wait::copies:
-          case Wait::waited:  // from then on it is the host's
+          case Wait::waited:  // after the wait, the host's time
             break;
           default:
             continue;
@@ -90,15 +90,15 @@ class Finder {
     }
   }
 
-  // The host did this next after that.
+  // Returns what the host did next after `ns`.
   graph::Position next_call(std::size_t rank, std::int64_t ns) const {
     const auto next =
         std::ranges::upper_bound(g_.host[rank], ns, {}, [&](Node n) { return g_.at_ns[n]; });
     return next == g_.host[rank].end() ? graph::Position() : model_.position(*next);
   }
 
-  // True if at `from_ns` the host had called what came to the device next behind `to_ns`: what the
-  // device did in between did not wait for it.
+  // True if at `from_ns` the host had already called the next call to reach the device after
+  // `to_ns`: the device did not wait for the host in between.
   bool is_ahead(std::size_t rank, std::int64_t from_ns, std::int64_t to_ns) const {
     const run::Calls& c = model_.run().ranks[rank].calls;
     const auto next = std::ranges::upper_bound(c.came_ns, to_ns) - c.came_ns.begin();
@@ -120,7 +120,7 @@ class Finder {
       const double usual = quantile(its, run::kUsual);
       for (double& ns : its) ns -= usual;
     }
-    // Hosts of a stage are compared with each other.
+    // Hosts are compared within their stage.
     std::map<std::size_t, Places> alike;
     for (const std::size_t r : every_rank(e_)) {
       alike[what == Of::host ? to_.stage_of[r] : 0].push_back(r);
@@ -137,17 +137,17 @@ class Finder {
     }
   }
 
-  // From each call of a step to the next a host needs as long as the middle one of its stage; or as
-  // it does itself in the middle one of its steps.
+  // From one call of a step to the next, a usual host needs the median of its stage, or its own
+  // median over its steps.
   void find_usual_hosts() {
-    using Call = std::pair<std::uint32_t, std::uint32_t>;  // a rank, and a call of its step
+    using Call = std::pair<std::uint32_t, std::uint32_t>;  // a rank and a call number
     constexpr double kNotMade = -1;
     std::map<Call, Series> needs;
     for (const HostEdge& at : hosts_) {
       if (at.wait != Wait::host || at.call_step == Edge::kNone) continue;
       const auto [its, fresh] = needs.try_emplace({at.owner, at.call});
       if (fresh) its->second.assign(to_.steps.size(), kNotMade);
-      // Copies are on its way from one call to the next.
+      // Copies between two calls belong to the way to the second.
       double& ns = its->second[at.call_step];
       ns = std::max(ns, 0.0) + lag(at);
     }
@@ -162,7 +162,7 @@ class Finder {
       std::erase(each, kNotMade);
       Usual& its = usual[call];
       its.mean = mean(each);
-      // The usual step does not make it: then the others tell how long it takes.
+      // A call that the usual step does not make has no median of its own: the others' is used.
       if (2 * each.size() >= each_step.size()) its.median = median(std::move(each));
       of_stage[{to_.stage_of[call.first], call.second}].push_back(its.mean);
     }
@@ -174,7 +174,8 @@ class Finder {
     const auto beyond_others = [&](const Call& call, const Usual& its) {
       return its.mean - others(call);
     };
-    // A rank needs less at some calls and more at others: chance makes both.
+    // Chance makes a rank faster at some calls and slower at others, so only the net difference
+    // counts.
     std::vector<double> net(e_.times.ranks.size());
     std::vector<double> more(net.size());
     for (const auto& [call, its] : usual) {
@@ -194,13 +195,14 @@ class Finder {
     }
   }
 
-  // A byte of a direction and size takes as long as on the middle one of all ranks that copy such.
+  // A byte of the same direction and size class takes the median of the ranks that make such
+  // copies.
   void find_usual_copies() {
     struct Took {
       double ns = 0;
       double bytes = 0;
     };
-    using Size = std::pair<Bucket, std::int64_t>;  // of a copy: floor(log2(bytes))
+    using Size = std::pair<Bucket, std::int64_t>;  // of a copy, with floor(log2(bytes))
     std::map<Size, std::map<std::uint32_t, Took>> of_ranks;
     std::vector<std::pair<HostEdge*, Size>> all;
     for (HostEdge& at : hosts_) {
@@ -232,16 +234,16 @@ class Finder {
     needs.more_than_middle = needs.more;
   }
 
-  // A transfer takes as long as the usual one of the same call of a step.
+  // A transfer takes as long as the usual transfer of the same call of a step.
   void find_transfers() {
     std::map<std::string, std::uint32_t> comms;
     std::vector<std::vector<std::vector<double>>> takes;  // by comm and call
-    std::vector<std::uint32_t> calls;                     // by edge of a transfer
+    std::vector<std::uint32_t> calls;                     // by transfer edge
     Needs& needs = needs_of(Of::transfers);
     for (std::size_t r = 0; r < rank_of_.size(); ++r) {
       const run::Rank& rank = model_.run().ranks[r];
       const run::Calls& c = rank.calls;
-      std::map<std::uint32_t, std::uint32_t> place_of;  // by the rank's own number
+      std::map<std::uint32_t, std::uint32_t> place_of;  // by the rank's own communicator number
       for (std::size_t row = 0; row < c.size() && rank_of_[r] != SIZE_MAX; ++row) {
         const graph::Position at = model_.position(g_.called(r, row));
         const std::uint32_t step = place(at.step);
@@ -290,7 +292,7 @@ class Finder {
   const Evidence& e_;
   const graph::Model& model_;
   const graph::Graph& g_;
-  const Places rank_of_;  // the evidence's, by rank of the run
+  const Places rank_of_;  // index into Times::ranks, by rank of the run
   std::vector<HostEdge> hosts_{};
   Edges& to_;
 };

@@ -1,5 +1,5 @@
-// Habits of the program have this in common: choices that are alike on all ranks, and what a step
-// would be shorter by without them.
+// The common parts of habits of the program. A habit is a choice that all ranks make alike; its
+// cost is what a step would save without it.
 #pragma once
 
 #include "why/cause.h"
@@ -7,12 +7,12 @@
 
 namespace tprof::why {
 
-// Adds the finding, with its `share` and what it `saves`, unless that is nobody's concern.
+// Adds the finding with its `share` and what it `saves`, unless that is too small to report.
 void tell(const Evidence& e, check::Kind kind, const Saving& saving, check::Values values,
           check::Findings& found);
 
-// Weights are gathered ahead of the computation that they are for. Returns which share of these
-// calls was not.
+// Makes all-gathers of weights begin ahead of the computation that needs them. Returns the share of
+// these calls that did not.
 double begin_early(const Evidence& e, Changes& change);
 
 }  // namespace tprof::why

@@ -1,5 +1,5 @@
-// Habits of the program, alike on all ranks, and what a step would be shorter by without each:
-// these are choices, and may be wanted. Each is a change of the calls that make it.
+// Habits of the program, the same on all ranks, and what a step would save without each. They are
+// choices, and may be intended. Each is a change of the calls in question.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using check::Percent;
 
 namespace {
 
-// All that a rank moved in a bucket, in the whole run.
+// Returns what a rank moved in a bucket in the whole run.
 read::Amounts moved(const read::Process& rank, Bucket bucket) {
   read::Amounts all;
   for (const read::Row& row : read::rows_of(rank)) {
@@ -41,20 +41,21 @@ struct OfComm {
   std::vector<std::uint64_t> forward{};   // gathered by the thread that calls backward()
   std::vector<std::uint64_t> backward{};  // gathered by autograd's threads
   std::vector<std::uint64_t> scattered{};
-  bool scatters_ahead = false;  // of the first backward pass, as sequence parallelism does
+  bool scatters_ahead = false;  // of the first backward pass, as in sequence parallelism
 
-  // FSDP gathers each unit ahead of its computation and scatters gradients unit by unit: what is
-  // scattered or gathered again was gathered in the forward pass of the same step. ZeRO-1 and -2
-  // gather in no forward pass, DeepSpeed's ZeRO-3 scatters other sizes and has to gather small
-  // weights behind its update. And if a step were cut within its forward pass, what is behind the
-  // cut would look like calls behind the backward pass of the step before, but be missing here.
+  // FSDP gathers each unit before its computation and scatters gradients unit by unit: every size
+  // that it scatters, or gathers again, was gathered in the forward pass of the same step. ZeRO-1
+  // and -2 gather nothing in the forward pass; DeepSpeed's ZeRO-3 scatters other sizes, and has to
+  // gather small weights after its update. If a step were cut within its forward pass, the first
+  // gathers would seem to follow the previous step's backward pass, but they would then be missing
+  // here.
   bool sharded() {
     for (auto* counts : {&forward, &backward, &scattered}) std::ranges::sort(*counts);
     return !scatters_ahead && !scattered.empty() && std::ranges::includes(forward, scattered) &&
            std::ranges::includes(forward, backward);
   }
-  // DeepSpeed's ZeRO-3 does not gather in the same pieces. Sequence parallelism gathers activations
-  // on autograd's threads, which no sharding could keep.
+  // Compares sums, since DeepSpeed's ZeRO-3 gathers in other pieces. Sequence parallelism gathers
+  // activations on autograd's threads, which can't be kept.
   bool gathers_again() const {
     const auto sum = [](const std::vector<std::uint64_t>& counts) {
       std::uint64_t all = 0;
@@ -69,7 +70,7 @@ struct OfComm {
 struct Step {
   const run::Calls& c;
   Rows rows;
-  std::set<std::size_t> behind{};  // all-gathers behind the backward pass
+  std::set<std::size_t> behind{};  // all-gathers after the backward pass
   std::map<std::uint32_t, OfComm> comms{};
 
   Step(const run::Calls& calls, Rows of_step) : c(calls), rows(of_step) {
@@ -83,12 +84,13 @@ struct Step {
       auto& counts = scatters(c, i)     ? comm.scattered
                      : c.is[i].backward ? comm.backward
                                         : comm.forward;
-      counts.insert(counts.end(), c.made[i], c.count[i]);  // those of a group are alike
+      counts.insert(counts.end(), c.made[i], c.count[i]);  // calls of a group are equal
     }
   }
 
-  // The last call of a backward pass is autograd's, or a gradient that the thread which called
-  // backward() reduces directly behind it. A step without a backward pass has nothing behind one.
+  // The last call of a backward pass comes from an autograd thread, or it reduces a gradient on the
+  // thread that called backward(), directly afterwards. A step without a backward pass has nothing
+  // after it.
   void find_behind() {
     if (std::ranges::none_of(rows, [&](std::size_t i) { return c.is[i].backward; })) return;
     for (auto i = rows.rbegin(); i != rows.rend(); ++i) {
@@ -98,9 +100,9 @@ struct Step {
   }
 };
 
-// The all-gathers of weights that need nothing of what is computed before them: on a communicator
-// over which gradients are scattered, all but the first, which gathers what the step before has
-// updated. Statistics of a layer, as of SyncBatchNorm, are gathered on others.
+// Returns the all-gathers of weights that need no earlier computation: on a communicator over which
+// gradients are scattered, all except the first, which gathers what the previous step updated.
+// Statistics of a layer, as of SyncBatchNorm, are gathered on other communicators.
 std::set<std::size_t> of_weights(const Step& step) {
   std::set<std::uint32_t> begun;
   std::set<std::size_t> all;
@@ -113,15 +115,16 @@ std::set<std::size_t> of_weights(const Step& step) {
   return all;
 }
 
-// The all-gathers behind the backward pass that sharded training does without: on a communicator
-// over which weights are sharded, or on that of all ranks if it has no part in training.
+// Returns the all-gathers after the backward pass that sharded training does not need: on a
+// communicator over which weights are sharded, or on that of all ranks if it is not used in
+// training.
 Places not_needed(Step& step, const run::Rank& rank) {
   std::set<std::uint32_t> sharded;
   for (auto& [number, comm] : step.comms) {
     if (comm.sharded()) sharded.insert(number);
   }
   Places all;
-  bool as_ahead = true;  // all of them gather units of the forward pass
+  bool as_ahead = true;  // all gather units of the forward pass
   for (const std::size_t i : step.rows) {
     if (!step.behind.contains(i)) continue;
     const std::uint32_t number = step.c.comm[i];
@@ -134,16 +137,16 @@ Places not_needed(Step& step, const run::Rank& rank) {
                std::ranges::binary_search(step.comms[number].forward, step.c.count[i]);
   }
   if (!as_ahead || all.empty()) return all;
-  // Another forward pass, as of an evaluation in each step, needs what it gathers.
+  // Another forward pass, for instance an evaluation in each step, needs what it gathers.
   const std::int64_t from = step.c.came_ns[all.front()];
   const std::int64_t to = step.c.ended_ns[all.back()];
   return 2 * run::covered(rank.work, {from, to}) > to - from ? Places() : all;
 }
 
-// The communicators of a step on which gradients are reduced: hardly anything is outside of the
-// backward pass, as tensor parallelism does.
+// Returns the communicators on which a step reduces gradients: nearly all bytes are in the backward
+// pass, unlike in tensor parallelism.
 std::set<std::uint32_t> of_gradients(const Step& step, Bucket by) {
-  std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> bytes;  // in the pass, and all
+  std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> bytes;  // backward, all
   for (const std::size_t i : step.rows) {
     if (step.c.copies(i) || step.c.bucket[i] != by) continue;
     auto& [backward, all] = bytes[step.c.comm[i]];
@@ -157,8 +160,8 @@ std::set<std::uint32_t> of_gradients(const Step& step, Bucket by) {
   return comms;
 }
 
-// Returns those of a rank's steps that have some of a thing as most do: an evaluation or a
-// checkpoint in some of them is not what each step does.
+// Returns the steps of a rank in which size(step) is not unusually large: a habit is in every step,
+// unlike an evaluation or a checkpoint.
 template <typename Of, typename Size>
 std::vector<const Of*> of_usual_steps(const std::vector<Of>& steps, Size&& size) {
   std::vector<double> sizes;
@@ -189,7 +192,7 @@ double begin_early(const Evidence& e, Changes& change) {
         const std::size_t i = calls[k];
         if (!early.contains(i)) continue;
         ++all;
-        // It need not wait for the gradients of what is computed meanwhile either.
+        // Nor does it have to wait for the gradients computed meanwhile.
         const bool behind = step.c.is[i].backward && scatters(step.c, calls[k - 1]);
         if (behind) std::swap(calls[k - 1], calls[k]);
         late += change.come_early(rank, i) || behind ? 1 : 0;
@@ -200,7 +203,7 @@ double begin_early(const Evidence& e, Changes& change) {
   return all == 0 ? 0 : late / all;
 }
 
-// All-gathers of weights that begin only when the computation before them has come to some place.
+// All-gathers of weights that wait for earlier computation.
 void late_prefetch(const Evidence& e, Findings& found) {
   Changes change(*e.model);
   const double late = begin_early(e, change);
@@ -208,7 +211,7 @@ void late_prefetch(const Evidence& e, Findings& found) {
   tell(e, Kind::late_prefetch, change.saving(), {{"late", Percent{100 * late}}}, found);
 }
 
-// Copies for which the program waits. One that reads the loss at the end of a step is no habit.
+// Copies that the program waits for. One read at the end of a step, of the loss, does not count.
 void blocking_copies(const Evidence& e, Findings& found) {
   using Copies = std::vector<run::Blocked>;
   const auto look = [&](Kind kind, bool to_device) {
@@ -238,7 +241,7 @@ void blocking_copies(const Evidence& e, Findings& found) {
       }
     }
     if (2 * calls < of || calls == 0) return;
-    // Weights that came when the blocked host called for them need nothing but that.
+    // Weights that were gathered as soon as the blocked host called need nothing else.
     each_step(*e.model, [&](std::size_t rank, Rows rows) {
       const Step step(e.model->run().ranks[rank].calls, rows);
       for (const std::size_t i : of_weights(step)) {
@@ -254,7 +257,7 @@ void blocking_copies(const Evidence& e, Findings& found) {
   look(Kind::blocking_d2h, false);
 }
 
-// Weights that are gathered again in the backward pass: less memory and more communication.
+// Weights that are gathered again in the backward pass, which saves memory.
 void gathered_again(const Evidence& e, Findings& found) {
   Changes change(*e.model);
   each_step(*e.model, [&](std::size_t rank, Rows rows) {
@@ -279,9 +282,9 @@ void reduced_again(const Evidence& e, Findings& found) {
     for (const std::size_t i : of_weights(step)) change.needs_nothing(rank, i);
     const std::set<std::uint32_t> comms = of_gradients(step, by);
     std::map<std::uint32_t, std::vector<Places>> passes;  // by communicator
-    std::set<std::uint32_t> reducing;                     // these communicators, in this pass
+    std::set<std::uint32_t> reducing;                     // communicators that reduce in this pass
     for (const std::size_t i : rows) {
-      // The thread that calls backward() does nothing else meanwhile.
+      // The thread that calls backward() calls nothing else until the pass is over.
       if (!c.is[i].backward) reducing.clear();
       if (!c.is[i].backward || c.bucket[i] != by || !comms.contains(c.comm[i])) continue;
       if (reducing.insert(c.comm[i]).second) passes[c.comm[i]].emplace_back();
@@ -299,21 +302,21 @@ void reduced_again(const Evidence& e, Findings& found) {
   tell(e, Kind::reduced_again, change.saving(), {{"passes", most}}, found);
 }
 
-// Tensors that are sent as float32: as bfloat16 they were half.
+// Tensors sent as float32: as bfloat16 they would be half.
 void wide_dtype(const Evidence& e, Findings& found) {
-  constexpr double kSmall = 1 << 20;  // bytes: the time of less is latency, which stays
+  constexpr double kSmall = 1 << 20;  // bytes; smaller messages are bound by latency
   constexpr double kNearlyAll = 0.9;
   struct Sent {
     double calls = 0;
     double bytes = 0;
     double wide = 0;
-    std::vector<std::pair<std::size_t, std::size_t>> rows{};  // of a rank
+    std::vector<std::pair<std::size_t, std::size_t>> rows{};  // rank and row
   };
   std::map<Bucket, Sent> sent;
   each_step(*e.model, [&](std::size_t rank, Rows rows) {
     const run::Calls& c = e.model->run().ranks[rank].calls;
     for (const std::size_t i : rows) {
-      // Nobody knows how long a message waits for its receiver.
+      // It is unknown how long a message waits for its receiver.
       if (c.comm[i] == run::Calls::kNoComm || c.bucket[i] == Bucket::P2P) continue;
       Sent& all = sent[c.bucket[i]];
       all.calls += c.made[i];
@@ -323,7 +326,7 @@ void wide_dtype(const Evidence& e, Findings& found) {
       all.rows.emplace_back(rank, i);
     }
   });
-  // Sharded training scatters gradients; who only gathers does so by hand.
+  // Sharded training scatters gradients; a program that only gathers does so by itself.
   const bool shards = sent.contains(Bucket::RESHARDING);
   std::erase_if(sent, [&](const auto& of) {
     const Sent& all = of.second;
@@ -352,7 +355,7 @@ void wide_dtype(const Evidence& e, Findings& found) {
        found);
 }
 
-// All-gathers that each step makes behind its backward pass, where sharded training needs none: of
+// All-gathers that each step makes after its backward pass, where sharded training needs none: of
 // whole weights for a norm or a checkpoint, or of something that the program compares.
 void gathers_behind(const Evidence& e, Findings& found) {
   Changes change(*e.model);
@@ -372,13 +375,13 @@ void gathers_behind(const Evidence& e, Findings& found) {
       if (step->empty()) continue;
       ++make;
       for (const std::size_t i : *step) {
-        // The host may have done something else before the first of them.
+        // The host's time before the first one may be for something else.
         change.leave_out(rank, i, i != step->front());
         calls += c.made[i];
         bytes += static_cast<double>(c.bytes[i]);
       }
     }
-    // Ranks of sharded training do the same: where one doesn't, it is no habit.
+    // All ranks of sharded training do the same; if one doesn't, it is no habit.
     if (make * 2 <= of_steps.size()) return;
     steps += static_cast<double>(make);
   }
@@ -389,8 +392,8 @@ void gathers_behind(const Evidence& e, Findings& found) {
        found);
 }
 
-// All-gathers that no schedule of sharded training makes: of a metric, a log, or what a loss needs
-// of all ranks.
+// All-gathers that no sharded training makes: of a metric, a log, or values of all ranks for a
+// loss.
 void exposed_gathers(const Evidence& e, Findings& found) {
   constexpr double kAlike = 0.1;  // ZeRO-1 and -2 gather as much as they reduce
   const read::Process& first = *e.times.ranks.front();

@@ -1,5 +1,5 @@
-// Tells for which ranks the others wait in steps that take far longer than the usual one. Ranks
-// that are slow in several steps alike slow_at_times.cpp finds.
+// Finds the ranks that others wait for in steps that take far longer than usual. slow_at_times.cpp
+// finds ranks that are slow in several similar steps.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -19,9 +19,9 @@ std::vector<HoldsUp> who_holds_up(const Evidence& e, const Lengths& all, const P
   std::vector<HoldsUp> who;
   if (e.replays == nullptr) return who;
   const auto longer = [&](std::size_t i) { return all.ns[i] - all.usual; };
-  Places open = steps;  // nobody is known yet who holds them up
-  // Their hosts hold up a step by what they need more in it than usually, or more than others in
-  // each: that shows when their devices have nothing left to do.
+  Places open = steps;  // no rank is found yet for these
+  // Hosts hold up a step by what they need more than usually, or more than others in every step:
+  // the latter shows only once their devices run out of work.
   const auto hosts_save = [&](const Places& ranks, const Places& here) {
     std::vector<double> saved = e.replays->saves_alone({ranks, Of::host, here});
     if (e.replays->more_ns(ranks, Of::host) <= 0) return saved;
@@ -45,7 +45,7 @@ std::vector<HoldsUp> who_holds_up(const Evidence& e, const Lengths& all, const P
     }
     if (!its.steps.empty()) who.push_back(std::move(its));
   };
-  std::vector<std::vector<double>> more;  // no rank saves more
+  std::vector<std::vector<double>> more;  // an upper bound of what each rank saves
   for (const std::size_t r : every_rank(e)) {
     more.push_back(e.replays->more_in_steps(r, Of::kernels, true));
     const std::vector<double> host = e.replays->more_in_steps(r, Of::host, true);
@@ -64,7 +64,7 @@ std::vector<HoldsUp> who_holds_up(const Evidence& e, const Lengths& all, const P
     for (const std::size_t r : here) steps_of[r].push_back(i);
   }
   for (const auto& [rank, here] : steps_of) try_it({rank}, here);
-  // If most are, it is the program.
+  // If most ranks are slow, it is the program.
   std::map<Places, Places> together;
   for (const std::size_t i : open) {
     if (2 * slow[i].size() <= e.times.ranks.size()) together[slow[i]].push_back(i);

@@ -10,8 +10,8 @@ namespace {
 using run::Calls;
 using run::Interval;
 
-// "6th ncclAllGather": which of the calls of its name in its step it is. Where several were timed
-// together, the first or the last of them.
+// "6th ncclAllGather": the number of a call among those of its name in the step. If several were
+// timed together: the first, or the last if `last`.
 text::Kept which_of(const Calls& c, std::span<const std::size_t> step, std::size_t row, bool last) {
   std::uint64_t nth = last ? c.made[row] : 1;
   std::uint64_t all = 0;
@@ -37,7 +37,7 @@ struct OfHost {
     const auto first = std::ranges::lower_bound(by_call, from_ns, {}, called);
     std::copy_if(first, std::ranges::lower_bound(by_call, to_ns, {}, called),
                  std::back_inserter(calls), [&](std::size_t i) { return !rank.calls.copies(i); });
-    // FSDP copies a few sizes behind each all-gather: a copy that is far smaller is of no batch.
+    // FSDP copies a few sizes after each all-gather: far smaller copies are no batches.
     std::uint64_t most = 0;
     auto load = std::ranges::lower_bound(rank.loads, from_ns, {}, &run::Copy::called_ns);
     for (auto l = load; l != rank.loads.end() && l->called_ns < to_ns; ++l) {
@@ -49,7 +49,7 @@ struct OfHost {
   }
 };
 
-// Parts the idle time of a device, from one call of its host to the next.
+// Splits a device's idle time at the calls of its host.
 void add(const run::Rank& rank, const OfHost& step, Interval gap, bool leads, Idle& idle) {
   const Calls& c = rank.calls;
   const auto called = [&](std::size_t i) { return c.called_ns[i]; };
@@ -84,11 +84,11 @@ std::map<std::int64_t, Idle> idle_of(const graph::Model& model, std::size_t r) {
   for (const run::Step& in : rank.steps) {
     const OfHost step(rank, in, model.by_call(r));
     Idle& idle = all[in.number];
-    // A host that read a value begins the next step when that has come.
+    // A host that reads a value begins the next step when the value has come.
     const std::int64_t begun_ns = step.from_ns + graph::kGrainNs;
     auto next = std::ranges::upper_bound(busy, begun_ns, {}, &Interval::to_ns);
     if (next == busy.end() || next == busy.begin()) continue;
-    // Up to a mark, its idle time is of the step before.
+    // Idle time before a mark belongs to the previous step.
     if (next->from_ns > step.from_ns) {
       const std::int64_t done = std::prev(next)->to_ns;
       Idle& of = model.marked() ? all[in.number - 1] : idle;
@@ -160,7 +160,7 @@ bool mostly_leads(const Idle& idle) {
 
 const Place* place_of(const Idle& idle) {
   const double half = sum_of(idle) / 2;
-  // The first batch of a step is loaded at its begin, or behind the step before.
+  // A step's first batch is loaded at its beginning, or after the previous step.
   const double loads = sum_of(idle, [](const Place& p) { return p.loads; });
   const double ahead = sum_of(idle, [](const Place& p) { return p.at != Place::At::inside; });
   const Place* place = nullptr;

@@ -1,4 +1,4 @@
-// Devices of all ranks that stand idle in every step: their hosts don't bring them work in time.
+// The devices of all ranks are idle in every step, as their hosts don't launch work in time.
 #include <algorithm>
 
 #include "why/causes.h"
@@ -13,7 +13,7 @@ using check::Kind;
 using check::Ns;
 using check::Percent;
 
-// Returns what other findings have of hosts that come late, in ns.
+// Returns the cost of late hosts in other findings, in ns.
 double told(const check::Findings& found) {
   double ns = 0;
   for (const check::Finding& f : found) {
@@ -51,10 +51,10 @@ Places who_idle(const Evidence& e, double ns) {
 
 void idle_devices(const Evidence& e, check::Findings& found) {
   if (e.replays == nullptr || e.steps.size() < 4) return;
-  // Beside slow ranks devices may stand idle for less.
+  // Slow ranks may explain some of the idle time.
   const Slow hosts{.ranks = every_rank(e), .of = Of::host, .alone = true};
   const std::vector<double> saved = e.replays->saves_in_steps(hosts);
-  // A few long steps are no habit; and few usual ones are no reason to say more than all save.
+  // The median keeps out a few long steps, the mean a few short ones.
   const auto usual = [](const std::vector<double>& of) { return std::min(median(of), mean(of)); };
   const double ns = std::min(usual(saved), usual(e.replays->saves_alone(hosts))) - told(found);
   if (ns < kLeastIdle * e.step_ns) return;

@@ -4,7 +4,7 @@ namespace tprof::why {
 
 using check::Say;
 
-// Between steps the host does other things than to launch kernels.
+// Between steps the host does other things than launch kernels.
 void tell_place(const Idle& idle, const Slow& slow, check::Finding& f) {
   const Place* place = place_of(idle);
   if (place == nullptr) return;

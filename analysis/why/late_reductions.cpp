@@ -1,5 +1,5 @@
-// Reductions that each step makes when the device has computed all that it does before them, where
-// others begin with the first gradients that are there.
+// Reductions that each step makes after its whole computation, where other programs begin with the
+// first gradients.
 #include <algorithm>
 
 #include "why/causes.h"
@@ -9,18 +9,18 @@
 namespace tprof::why {
 namespace {
 
-constexpr double kLeastBytes = 1 << 20;  // of a step: the time of less is latency
+constexpr double kLeastBytes = 1 << 20;  // per step; smaller ones are bound by latency
 
-// The reductions of a step; none if they may be hidden, or of something else than gradients.
+// The reductions of a step; none if they may be hidden, or of other tensors than gradients.
 //
-// Nothing tells a gradient from other tensors, so all of these must hold: hardly any of their time
-// is hidden; less is computed between them than before, as a division of each gradient, so tensor
-// parallelism and micro-batches that each reduce are left out; and less is computed behind them, so
-// results of a forward pass are. Calls that take next to nothing of the time (a norm, a loss) may
-// be anywhere.
+// Nothing tells gradients from other tensors, so all of these must hold. Hardly any of their time
+// is hidden. Less is computed between them than before them: this allows a division of each
+// gradient, and excludes tensor parallelism and micro-batches that each reduce. Less is computed
+// after them, which excludes results of a forward pass. Calls that take almost none of the time (a
+// norm, a loss) may be anywhere.
 struct Late {
   Places rows{};
-  std::int64_t before_ns = 0;  // computed
+  std::int64_t before_ns = 0;  // computation before them
 };
 Late late_of(const graph::Model& model, std::size_t r, Rows rows, const run::Interval& step) {
   const run::Rank& rank = model.run().ranks[r];
@@ -57,7 +57,7 @@ Late late_of(const graph::Model& model, std::size_t r, Rows rows, const run::Int
 }  // namespace
 
 void late_reductions(const Evidence& e, check::Findings& found) {
-  // A late prefetch exposes the reductions before it: they may be hidden without it.
+  // A late prefetch exposes the reductions before it. Without it they may be hidden.
   Changes before_that(*e.model);
   if (std::ranges::count(found, check::Kind::late_prefetch, &check::Finding::kind) != 0) {
     begin_early(e, before_that);
@@ -80,16 +80,16 @@ void late_reductions(const Evidence& e, check::Findings& found) {
     ++late;
     before += static_cast<double>(its.before_ns);
     for (const std::size_t i : its.rows) {
-      change.scale(rank, i, 0);  // who is waited for stays so
+      change.scale(rank, i, 0);  // ranks still wait for the last one
       bytes += static_cast<double>(of.bytes[i]);
     }
   });
-  // The stages of a pipeline reduce when all micro-batches are through.
+  // Pipeline stages reduce after all micro-batches.
   if (late * 10 < steps * 9 || late == 0 || sends(e, 0) ||
       bytes < kLeastBytes * static_cast<double>(late))
     return;
-  // The backward pass is half of what was computed or more, and the last gradients have nothing
-  // left that could hide them: a quarter, as of four buckets.
+  // The backward pass is at least half of the computation. Nothing is left to hide the last
+  // gradients: a quarter of them, assuming four buckets.
   const double most = before / static_cast<double>(late) / 2;
   const Saving all{change.saving().ns - before_that.saving().ns, change.saving().doubt};
   const double from = 0.75 * std::min(all.ns - all.doubt, most);

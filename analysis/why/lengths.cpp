@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kMostWarmingUp = 10;
 
-// The mean of the hosts that tell how long a step takes: one that runs ahead does not.
+// The mean over the hosts that keep pace: a host that runs ahead says nothing.
 double by_hosts(const Times& times, std::size_t step) {
   double sum = 0;
   std::size_t hosts = 0;

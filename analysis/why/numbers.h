@@ -1,4 +1,4 @@
-// Figures of a few numbers: their mean, how sure it is, and how wide they lie.
+// Statistics of a few numbers: their mean, its error, and their spread.
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,7 @@ inline double mean(std::span<const double> of) {
   return of.empty() ? 0 : sum / static_cast<double>(of.size());
 }
 
-// The standard error of their mean, as if they were independent.
+// The standard error of the mean, assuming independence.
 inline double mean_error(std::span<const double> of) {
   if (of.size() < 2) return 0;
   const double middle = mean(of);
@@ -30,7 +30,7 @@ inline double mean_error(std::span<const double> of) {
   return std::sqrt(squares / (n - 1) / n);
 }
 
-// The standard deviation that half of them speak for, if they are normally distributed.
+// A robust standard deviation, from the median deviation.
 inline double width(const std::vector<double>& of) {
   const double middle = median(of);
   std::vector<double> apart;
@@ -38,7 +38,7 @@ inline double width(const std::vector<double>& of) {
   return 1.4826 * median(std::move(apart));
 }
 
-// The standard error of their median, from that.
+// The standard error of the median, from width().
 inline double median_error(const std::vector<double>& of) {
   return of.size() < 2 ? 0 : 1.2533 * width(of) / std::sqrt(static_cast<double>(of.size()));
 }

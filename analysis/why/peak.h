@@ -1,17 +1,17 @@
-// The bandwidth that the links of a machine should have, as the user gives it.
+// The bandwidth that the links of a machine should have, given by the user.
 #pragma once
 
 namespace tprof::why {
 
-// Bus bandwidths as nccl-tests counts them, in units of 1e9 bytes a second. 0: not told.
+// Bus bandwidths as in nccl-tests, in 1e9 bytes per second. 0: not given.
 struct Peak {
   double intra = 0;  // between ranks of one host
-  double inter = 0;  // of communicators that span hosts
+  double inter = 0;  // for communicators that span hosts
 
   double of(bool spans_hosts) const { return spans_hosts ? inter : intra; }
 };
 
-// A message that is smaller has not the time to reach it.
+// Smaller messages are too short to reach it.
 inline constexpr int kLeastClassOfPeak = 24;  // 16 MiB
 inline constexpr double kLeastOfPeak = 0.5;   // less than this is slow
 

@@ -8,8 +8,8 @@
 namespace tprof::why {
 namespace {
 
-// True if a rank that is like the others may be beyond the middle one by so much: its steps are far
-// apart, and it is beyond in no more of them than chance makes one of `ranks` be.
+// True if chance may put a normal rank that far beyond the median: its steps vary widely, and it is
+// beyond in no more steps than the worst of `ranks` fair coins shows heads.
 bool by_chance(const std::vector<double>& beyond_middle, std::size_t ranks) {
   constexpr double kTimesError = 6;
   if (median(beyond_middle) > kTimesError * median_error(beyond_middle)) return false;
@@ -18,7 +18,7 @@ bool by_chance(const std::vector<double>& beyond_middle, std::size_t ranks) {
   return chance * static_cast<double>(ranks) > kChance;
 }
 
-// Returns what the middle one of these ranks has in each step.
+// Returns the median of these ranks in each step.
 Series of_middle_rank(const std::vector<Series>& all, const Places& ranks) {
   Series middle;
   for (std::size_t i = 0; i < all.front().size(); ++i) {
@@ -84,7 +84,7 @@ std::vector<double> Replays::as_others(const Slow& slow) const {
   }
   const double usual = median(std::move(others));
   const auto times = [&](double ns) { return ns > usual ? usual / ns : 1; };
-  // All of a host or stage are quicker by the same, and differ as before.
+  // All ranks of a host or stage get the same factor, and keep their differences.
   const double of_mean = times(all_ns / static_cast<double>(slow.ranks.size()));
   const bool together = slow.named && of_mean < 1;
   std::vector<double> all;
@@ -112,7 +112,7 @@ graph::Lags Replays::changed(const Slow& slow, graph::Lags lags) const {
     }
   };
   change(slow.of);
-  // In some steps a host is late by its copies, too.
+  // In single steps copies may also make a host late.
   if (slow.of == Of::host && !always) change(Of::copies);
   return lags;
 }

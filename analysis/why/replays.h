@@ -1,8 +1,7 @@
-// Tells what a step would be shorter by if some ranks were as quick as others: the job is replayed
-// with their kernels as long as the usual rank's, their copies as quick as the usual rank's, or
-// with their hosts as quick from each call of a step to the next as the usual host. That is another
-// rank of their stage, or where they are late in some steps only, they themselves in the others.
-// Transfers of communicators likewise.
+// Tells how much shorter a step would be if some ranks were as fast as others: replays the job with
+// their kernels, their copies, or their hosts' time from one call to the next as long as the usual
+// rank's. The usual rank is another of their stage or, if they are slow in some steps only, the
+// rank itself in its other steps. Transfers of communicators likewise.
 #pragma once
 
 #include <map>
@@ -18,21 +17,21 @@ namespace tprof::why {
 
 class Replays {
  public:
-  explicit Replays(const Evidence& e);  // which has a model
+  explicit Replays(const Evidence& e);  // needs a model
 
   const std::vector<Places>& stages() const { return edges_.stages; }
   const std::vector<Comm>& comms() const { return edges_.comms; }
 
-  // By how much a step is shorter without what makes these slow.
+  // By how much a step is shorter if these are not slow.
   Saving saves(const Slow& slow) const;
-  // By how much each step is, by place in Evidence::steps.
+  // The same for each step, indexed as Evidence::steps.
   std::vector<double> saves_in_steps(const Slow& slow) const;
-  std::vector<double> saves_alone(const Slow& slow) const;  // with nobody mended
-  // By how much it is if all ranks of a stage computed as much in a step as the mean of them, with
-  // micro-batches of equal length, and no host needed more than usually where the others did not.
-  // `mended`: once those are mended that were told. Only the hosts and kernels of `ranks` change.
+  std::vector<double> saves_alone(const Slow& slow) const;  // with no rank mended
+  // The same if all ranks of a stage computed the stage's mean, in micro-batches of equal length,
+  // and no host alone needed more than usually. Only hosts and kernels of `ranks` change.
+  // `mended`: after mend().
   std::vector<double> evened_out(bool mended, const Places& ranks) const;
-  // The rank that in a step needs most beyond its usual one, beyond what others do there.
+  // The worst rank of a step, compared with its own usual step and with the others in that step.
   struct Turn {
     std::size_t step = 0;  // place in Evidence::steps
     std::size_t rank = 0;
@@ -40,23 +39,23 @@ class Replays {
     double hosts_ns = 0;
   };
   std::vector<Turn> turns() const;
-  // They are as quick as others from here on.
+  // From here on these are as fast as the others.
   void mend(const Slow& slow);
-  // The steps of the graph take so long with all who were mended, by place in Evidence::steps;
-  // empty: nobody was.
+  // The lengths of the graph's steps after mend(), by index into Evidence::steps; empty: nothing
+  // was mended.
   std::map<std::size_t, double> mended_ns() const;
 
-  // For how long the middle one of these ranks computes in a step, or its host needs, beyond the
-  // usual rank: the mean of the steps. No change of it can save more. 0 where chance may make it.
+  // By how much the median of these ranks exceeds the usual rank in this part of a step, as a mean
+  // over steps: an upper bound of what they can save. 0 if it may be chance.
   double more_ns(const Places& ranks, Of of) const;
-  // By how much a rank, or a communicator, needs more than in its own usual step, by place in
-  // Evidence::steps. `beyond_others`: beyond what it is more on the other ranks there.
+  // By how much a rank, or a communicator, exceeds its own usual step, indexed as Evidence::steps.
+  // `beyond_others`: less by what the other ranks need more in that step.
   std::vector<double> more_in_steps(std::size_t owner, Of of, bool beyond_others) const;
 
  private:
-  std::vector<double> as_others(const Slow& slow) const;  // times, of kernels by rank
+  std::vector<double> as_others(const Slow& slow) const;  // factors of kernels, by rank
   void find_computed();
-  std::set<std::int64_t> steps_of(const Slow& slow) const;  // empty: they are slow in all
+  std::set<std::int64_t> steps_of(const Slow& slow) const;  // empty: in all
   graph::Lags changed(const Slow& slow, graph::Lags lags) const;
   std::vector<double> saved(std::span<const graph::Lag> lags, const graph::StepsNs& before) const;
 
@@ -64,8 +63,8 @@ class Replays {
   const graph::Model& model_;
   Edges edges_;
   graph::Lags lags_;
-  graph::StepsNs steps_ns_;            // as these lags make them
-  std::vector<double> computes_ns_{};  // by rank, in a step, with these lags
+  graph::StepsNs steps_ns_;            // with these lags
+  std::vector<double> computes_ns_{};  // by rank, per step, with these lags
 };
 
 }  // namespace tprof::why

@@ -1,4 +1,4 @@
-// Finds ranks that hold the others up in some of their steps, and transfers that take longer there.
+// Finds ranks that hold up the others in some steps, and transfers that take longer in some steps.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -11,11 +11,11 @@
 namespace tprof::why {
 namespace {
 
-constexpr double kSomeStepsShare = 0.03;  // of a step, in each of them
+constexpr double kSomeStepsShare = 0.03;  // of a step, in each such step
 
-// Leaves out the steps in which a rank held the others up by far less than in those that make up
-// most of it: they differ as steps do anyway. If but one is left, it is by chance what it is, and
-// the others are looked at without it.
+// Leaves out steps in which a rank held up the others by far less than in those that make up most
+// of the sum: that is the usual variation. If only one step would be left, it is an outlier: it is
+// dropped, and the others are looked at again.
 void leave_out_far_less(const std::vector<double>& saved, Places& steps) {
   constexpr double kLesser = 1.0 / 3;
   while (steps.size() > 1) {
@@ -36,7 +36,7 @@ void leave_out_far_less(const std::vector<double>& saved, Places& steps) {
   }
 }
 
-// The places first, first + n, ... if all of them are among the steps; else none.
+// Returns first, first + n, ... if all of them are among the steps; else nothing.
 Places every_nth(const Places& steps, std::size_t first, std::size_t n, std::size_t all) {
   Places some;
   for (std::size_t i = first; i < all; i += n) {
@@ -46,8 +46,8 @@ Places every_nth(const Places& steps, std::size_t first, std::size_t n, std::siz
   return some;
 }
 
-// A host that does more in every n-th step may be the later one in others, too, by less: those
-// every n-th ones stay that make up two thirds of it and are twice as much as the others.
+// A host that does more in every nth step may also be a little late in others. Keeps only the
+// every-nth steps if they make up two thirds of the sum and are twice as bad as the rest.
 void keep_every_nth(const Evidence& e, const std::vector<double>& saved, Places& steps) {
   constexpr std::size_t kLongest = 1000;
   if (period_of(e, steps) != 0) return;
@@ -77,10 +77,11 @@ void leave_out_lesser(const Evidence& e, const std::vector<double>& saved, Place
   keep_every_nth(e, saved, steps);
 }
 
-// By rank: what it needs more than usually, by place in Evidence::steps.
+// By rank: what it needs more than usually, indexed as Evidence::steps.
 using MoreOfRanks = std::vector<std::vector<double>>;
 
-// A rank with those that need half as much more, or more, in the steps in which it needs most.
+// Returns a rank together with those that need at least half as much more in the rank's worst
+// steps.
 Places beside(const Evidence& e, const MoreOfRanks& more, std::size_t rank) {
   Places steps = every_step(e);
   std::erase_if(steps, [&](std::size_t i) { return more[rank][i] <= 0; });
@@ -96,16 +97,16 @@ Places beside(const Evidence& e, const MoreOfRanks& more, std::size_t rank) {
   return all;
 }
 
-// Returns the ranks that may be slow in some steps, and in which: those that need more there. No
-// rank saves more.
+// Returns the ranks that may be slow in some steps, and in which: where they need more than
+// usually. That is an upper bound of what they can save.
 std::vector<Slow> ranks_at_times(const Evidence& e, const std::vector<Slow>& sets) {
   const double least_ns = kSomeStepsShare * e.step_ns;
   std::vector<Slow> all;
   for (const Of of : {Of::kernels, Of::host}) {
-    // Programs compile and fill caches at first. Kernels are not longer by that.
+    // At first programs compile and fill caches, which makes hosts slow, not kernels.
     const std::size_t first = of == Of::host ? lengths_of(e).warming_up() : 0;
     MoreOfRanks more;
-    MoreOfRanks own;  // whatever the others do
+    MoreOfRanks own;  // not compared with others
     for (const std::size_t r : every_rank(e)) {
       more.push_back(e.replays->more_in_steps(r, of, true));
       own.push_back(e.replays->more_in_steps(r, of, false));
@@ -123,7 +124,7 @@ std::vector<Slow> ranks_at_times(const Evidence& e, const std::vector<Slow>& set
     for (const std::size_t r : most) {
       who.insert({r});
       Places with = beside(e, own, r);
-      // If most are, it is the program.
+      // If most ranks are slow, it is the program.
       const bool named = std::ranges::count(sets, with, &Slow::ranks) != 0;
       if (named || 2 * with.size() < more.size()) who.insert(std::move(with));
     }
@@ -143,8 +144,8 @@ std::vector<Slow> ranks_at_times(const Evidence& e, const std::vector<Slow>& set
   return all;
 }
 
-// Communicators whose transfers take longer in some steps; and all of them together, which may be
-// by the link of the ranks that they have in common.
+// Returns communicators whose transfers take longer in some steps, and all of them together: a link
+// of the ranks that they share may be the reason.
 std::vector<Slow> transfers_at_times(const Evidence& e) {
   std::vector<Slow> all;
   Slow together{.ranks = every_rank(e), .of = Of::transfers};
@@ -193,7 +194,7 @@ std::optional<Tried> slow_at_times(const Evidence& e, Slow slow) {
     Slow all = slow;
     all.ranks = every_rank(e);
     const double more_ns = ns(e.replays->saves_in_steps(all)) - saved_ns;
-    if (more_ns > kUsualShare * e.step_ns) return std::nullopt;  // the others are slow there, too
+    if (more_ns > kUsualShare * e.step_ns) return std::nullopt;  // the others are slow there too
   }
   const Saving saving = e.replays->saves(slow);
   return Tried{std::move(slow), saving};

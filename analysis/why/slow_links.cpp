@@ -1,4 +1,4 @@
-// Communicators whose transfers take longer than those of the others that do the same.
+// Communicators whose transfers take longer than those of other communicators that do the same.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -17,9 +17,9 @@ using check::Ns;
 using check::Percent;
 
 constexpr double kTimesTheOthers = 1.25;
-constexpr double kTimesTheOther = 2;  // of two, which also differ by how they lie in the network
+constexpr double kTimesTheOther = 2;  // for two, whose places in the network may differ
 
-// Communicators of as many ranks on as many hosts, which moved the same in the same way.
+// Equal for communicators of equal size on equally many hosts with the same calls.
 auto alike(const WaitRow& r) {
   return std::tuple(r.bucket, r.size_class, r.ranks.size(), r.hosts, r.calls, r.bytes);
 }
@@ -30,9 +30,9 @@ check::Processes members(const Evidence& e, const WaitRow& row) {
   });
 }
 
-// A communicator with the kind of call that shows it most.
+// A slow communicator, with the kind of call that shows it most.
 struct SlowComm {
-  // Its transfers would take so many times as long if they were as the others', by bucket and size.
+  // By bucket and size: the factor that makes its transfers as fast as the others'.
   std::map<std::pair<Bucket, std::int64_t>, double> times{};
   const WaitRow* worst = nullptr;
   double worst_cost = 0;
@@ -52,11 +52,10 @@ void slow_links(const Evidence& e, Findings& found) {
     if (all.size() < 2) continue;
     std::vector<double> each;
     for (const WaitRow* t : all) each.push_back(static_cast<double>(t->usual_transfer_ns));
-    const double usual = median(each);  // of two, the faster one
+    const double usual = median(each);  // of two: the faster one
     const double least = usual * (all.size() == 2 ? kTimesTheOther : kTimesTheOthers);
     for (const WaitRow* t : all) {
-      // A slow link slows each of them. Where some are as quick as the others', something else
-      // does.
+      // A slow link slows every transfer. If some are as fast as the others', it is something else.
       if (static_cast<double>(t->usual_transfer_ns) < least ||
           static_cast<double>(t->quick_transfer_ns) < usual)
         continue;
@@ -73,7 +72,7 @@ void slow_links(const Evidence& e, Findings& found) {
           std::ranges::count_if(each, [&](double ns) { return ns < least; }));
     }
   }
-  // Several that are slow may each cost nothing while the others are.
+  // Each of several slow communicators may cost nothing while the others are slow.
   const auto saving_of_all_but = [&](const std::string& but) {
     Changes change(*e.model);
     for (const auto& [id, slow] : slow_comms) {
@@ -83,7 +82,7 @@ void slow_links(const Evidence& e, Findings& found) {
     return change.saving();
   };
   const Saving all = saving_of_all_but("");
-  std::map<std::string, double> alone;  // what each adds to the others
+  std::map<std::string, double> alone;  // what each adds to the saving of the others
   double sum = 0;
   for (const auto& [id, slow] : slow_comms) {
     alone[id] = slow_comms.size() == 1 ? all.ns : std::max(0.0, all.ns - saving_of_all_but(id).ns);

@@ -1,8 +1,8 @@
-// Ranks that take longer than the others for their own part of a step, always or in some steps, and
-// whether it is the device, the input or the host.
+// Finds ranks that take longer than the others for their own part of a step, always or in some
+// steps, and whether the device, the input or the host is slow.
 //
-// Each is replayed as quick as the usual rank (replays.h), so one that only waited elsewhere saves
-// nothing: lateness that is inherited goes back to its root.
+// Each is replayed as fast as the usual rank (replays.h), so a rank that only inherited its
+// lateness saves nothing.
 #include <fmt/core.h>
 
 #include <limits>
@@ -26,9 +26,9 @@ using check::Percent;
 using check::Processes;
 using check::Say;
 
-constexpr double kShownPercent = 0.1;  // the last digit that is printed
+constexpr double kShownPercent = 0.1;  // one unit of the last printed digit
 
-// More to compute may come from others: an expert to whom most tokens go.
+// A rank may compute more because others send it more, as to a popular expert.
 void tell_exchanged(const Evidence& e, const Places& slow, check::Finding& f) {
   constexpr double kMore = 1.5;
   std::vector<double> others;
@@ -48,10 +48,10 @@ void tell_exchanged(const Evidence& e, const Places& slow, check::Finding& f) {
        {{"one", slow.size() == 1}, {"times", fmt::format("{:.1f}", least / usual)}}});
 }
 
-// True if it is somebody's concern, and by more than it is in doubt.
+// True if the saving is large enough to report, and larger than its doubt.
 bool is_told(const Evidence& e, const Tried& tried) {
   const auto& [slow, saving] = tried;
-  const bool few = slow.steps.size() == 2;  // too few for a doubt
+  const bool few = slow.steps.size() == 2;  // too few to estimate a doubt
   const double least_share = slow.steps.empty() ? kLeastShare : kUsualShare;
   return saving.ns >= least_share * e.step_ns && (few || saving.ns > saving.doubt);
 }
@@ -110,12 +110,12 @@ void tell(const Evidence& e, const Tried& tried, Findings& found) {
   f.in_steps = steps_of(e, slow.steps);
 }
 
-// The least saving of these ranks that is told.
+// Returns the smallest saving of these ranks that is reported.
 double least_ns(const Evidence& e, const Slow& slow) {
   return (slow.alone ? kLeastIdle : kUsualShare) * e.step_ns;
 }
 
-// No rank of them idles longer in a step.
+// Returns the longest idle time per step among these ranks.
 double idle_ns(const Evidence& e, const Places& ranks) {
   double most = 0;
   for (const std::size_t r : ranks) {
@@ -126,23 +126,23 @@ double idle_ns(const Evidence& e, const Places& ranks) {
   return most;
 }
 
-// Who may be slow: no rank saves more than it needs beyond the usual one.
+// Returns who may be slow: a rank can't save more than what it needs beyond the usual rank.
 std::vector<Slow> candidates(const Evidence& e, const std::vector<Slow>& sets) {
   std::vector<Slow> all;
   for (const Of of : {Of::kernels, Of::host, Of::copies}) {
     const auto more = [&](std::size_t r) { return e.replays->more_ns({r}, of); };
     Places slow = every_rank(e);
     std::erase_if(slow, [&](std::size_t r) { return more(r) < kUsualShare * e.step_ns; });
-    // Most ranks can't be slower than the rest: then these have less to do.
+    // If most ranks seem slow, the rest just have less to do.
     if (slow.size() * 4 > e.times.ranks.size() * 3) continue;
     for (Slow set : sets) {
       set.of = of;
-      set.alone = set.stage && of == Of::host;  // hosts are compared within their stage
+      set.alone = set.stage && of == Of::host;  // hosts are compared within their stage only
       const double most = set.alone ? idle_ns(e, set.ranks) : e.replays->more_ns(set.ranks, of);
       if (most >= least_ns(e, set)) all.push_back(std::move(set));
     }
     std::ranges::stable_sort(slow, std::ranges::greater(), more);
-    Places first;  // those that take longest may all have to be mended before anything is saved
+    Places first;  // it may take all of the slowest ranks to save anything
     for (const std::size_t r : slow) {
       if (first.size() == kMostRanks) break;
       all.push_back({.ranks = {r}, .of = of});
@@ -153,14 +153,14 @@ std::vector<Slow> candidates(const Evidence& e, const std::vector<Slow>& sets) {
   return all;
 }
 
-// The fewest ranks that save nearly as much as those that save most: the others are only beside
-// them. Null: none is worth it.
+// Returns the smallest set that saves nearly as much as the best one: its other ranks are just
+// along with them. Null: none is worth reporting.
 Tried* to_blame(const Evidence& e, std::vector<Tried>& tried) {
   std::erase_if(tried, [&](const Tried& t) { return !is_told(e, t); });
   const auto saved = [](const Tried& t) { return t.saving.ns; };
   const auto most = std::ranges::max_element(tried, {}, saved);
   if (most == tried.end()) return nullptr;
-  // A stage or host among them is told by itself, and then the rest.
+  // If they contain a whole stage or host, that is reported first, then the rest.
   const auto is_part = [&](const Tried& t) {
     return t.slow.named && t.slow.of == most->slow.of && t.slow.steps == most->slow.steps &&
            std::ranges::includes(most->slow.ranks, t.slow.ranks);
@@ -171,13 +171,13 @@ Tried* to_blame(const Evidence& e, std::vector<Tried>& tried) {
   const double enough = most->saving.ns - kUsualShare * e.step_ns;
   std::erase_if(tried, [&](const Tried& t) { return t.saving.ns < enough; });
   return &*std::ranges::min_element(tried, {}, [](const Tried& t) {
-    // A host or stage is named by two words, and other ranks one by one.
+    // A host or stage has a short name; other ranks are listed.
     const std::size_t n = t.slow.ranks.size();
     return std::tuple(t.slow.named ? std::min<std::size_t>(n, 2) : n, n, -t.saving.ns);
   });
 }
 
-// Ranks and communicators that were told, ascending.
+// Ranks and communicators that were reported, ascending.
 struct Told {
   Places ranks{};
   Places comms{};
@@ -194,9 +194,9 @@ struct Told {
   }
 };
 
-// Tries who may be slow, and what a step is shorter by without that. In some steps ranks are slow
-// if they make up half of what even ranks would save: where ranks take turns, none of them is
-// (uneven.cpp).
+// Tries who may be slow, and how much shorter a step would be otherwise. Ranks slow in some steps
+// count only if they make up half of what even ranks would save: if ranks take turns, none of them
+// is slow (uneven.cpp).
 std::vector<Tried> try_all(const Evidence& e, const std::vector<Slow>& sets,
                            const std::vector<Slow>& at_times, const Told& told) {
   std::vector<Tried> tried;
@@ -242,7 +242,7 @@ std::vector<Slow> sets_of(const Evidence& e) {
   return sets;
 }
 
-// Who saves most first; the others are worth what they save once these are mended.
+// Reports the ranks that save most, corrects them, and continues with the others.
 void slow_ranks(const Evidence& e, Findings& found) {
   if (e.replays == nullptr) return;
   const std::vector<Slow> sets = sets_of(e);

@@ -15,7 +15,7 @@ std::map<const read::Process*, std::size_t> places_of(const Evidence& e) {
   return places;
 }
 
-// By rank: the pipeline that it is of. Those that send each other messages are of one.
+// Returns each rank's pipeline. Ranks that send each other messages are in the same one.
 Places pipelines_of(const Evidence& e) {
   const Places rank_of = ranks_of_run(e);
   Places of = every_rank(e);

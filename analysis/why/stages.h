@@ -1,4 +1,4 @@
-// The stages of a job's pipelines.
+// Finds the stages of a job's pipelines.
 #pragma once
 
 #include <vector>
@@ -7,12 +7,12 @@
 
 namespace tprof::why {
 
-// By rank of the run: its place in the evidence; SIZE_MAX: it has none.
+// By rank of the run: its index in Times::ranks; SIZE_MAX: none.
 Places ranks_of_run(const Evidence& e);
 
-// The ranks of each stage of a pipeline: those of communicators of which each rank is of another
-// pipeline, with all that have ranks in common. (The first and the last stage may have one as well,
-// for weights that they share.) None: the job has no pipeline.
+// Returns the ranks of each stage: communicators whose ranks are all in different pipelines, joined
+// if they share ranks. (The first and last stage may have a communicator too, for shared weights.)
+// Empty: the job has no pipeline.
 std::vector<Places> stages_of(const Evidence& e);
 
 }  // namespace tprof::why

@@ -1,5 +1,5 @@
-// Calls of which long steps, or the steps before them, have more than others: a host that reads a
-// value waits for its device there, and brings the next step's work late.
+// Finds calls that long steps, or the steps before them, have more of: a host that reads a value
+// waits for its device, and so launches the next step's work late.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,8 @@ using check::Say;
 
 constexpr double kNearlyAll = 0.9;
 
-// How many of these calls a rank makes in each step of Evidence::steps, or in the step before it.
+// Returns how many of these calls a rank makes in each step of Evidence::steps, or in the step
+// before it.
 std::vector<double> calls_of(const Evidence& e, float Cell::*calls, bool before) {
   const Times& t = e.times;
   std::vector<double> all;
@@ -30,8 +31,8 @@ std::vector<double> calls_of(const Evidence& e, float Cell::*calls, bool before)
 
 // Calls that nearly all long steps have more than the others.
 struct More {
-  std::size_t steps = 0;  // long ones; 0: there are none
-  double calls = 0;       // in each of them
+  std::size_t steps = 0;  // long steps; 0: none found
+  double calls = 0;       // per long step
 };
 More more_of(const std::vector<double>& calls, const std::vector<std::size_t>& steps) {
   const auto is_long = [&](std::size_t i) { return std::ranges::binary_search(steps, i); };
@@ -49,12 +50,12 @@ More more_of(const std::vector<double>& calls, const std::vector<std::size_t>& s
   const auto n = static_cast<double>(more.size());
   if (n < 2 || n < kNearlyAll * static_cast<double>(steps.size())) return {};
   if (others > (1 - kNearlyAll) * static_cast<double>(elsewhere.size())) return {};
-  // Steps that are long by themselves may fall together with such calls.
+  // Long steps may coincide with such calls by chance.
   if (std::pow((n + others) / static_cast<double>(calls.size()), n) > kChance) return {};
   return {more.size(), median(std::move(more))};
 }
 
-// True if most of what these steps take longer than the usual one is idle time of the devices.
+// True if the excess length of these steps is mostly idle time of the devices.
 bool devices_idle(const Evidence& e, const std::vector<std::size_t>& steps) {
   std::vector<double> lengths;
   std::vector<double> idle;
@@ -83,7 +84,7 @@ void tell_calls_of_steps(const Evidence& e, const std::vector<std::size_t>& step
     if (f.evidence.front().what == Say::copies_out_more) f.next = check::Fact{Say::save_aside, {}};
     return;
   }
-  // The first ones warm up.
+  // The first steps warm up.
   std::vector<std::size_t> later;
   for (std::size_t n = 0; n < steps.size(); ++n) {
     if (steps[n] != n) later.push_back(steps[n]);

@@ -16,11 +16,11 @@ using check::Say;
 namespace {
 
 constexpr double kMore = 1.3;          // times
-constexpr double kLeastOut = 1 << 20;  // bytes of a checkpoint; a loss and a few metrics are less
+constexpr double kLeastOut = 1 << 20;  // bytes of a checkpoint; losses and metrics are smaller
 constexpr double kLeastSent = 1 << 20;
 constexpr double kLeastIn = 1 << 10;  // bytes of a batch
 
-// The bytes that a rank copies in each of these steps.
+// Returns the bytes that a rank copies in each of these steps.
 std::vector<double> of_steps(const Evidence& e, std::size_t rank, float Cell::*copied,
                              const std::vector<std::size_t>& places) {
   std::vector<double> all;
@@ -53,7 +53,7 @@ void tell_copies_of_steps(const Evidence& e, const std::vector<std::size_t>& ran
         most = std::max(most, more);
       }
     }
-    // If all copy more, that is not why these take longer.
+    // If all ranks copy more, that does not explain these.
     if (who.empty() || median(std::move(of_others)) * 2 > most) return;
     f.evidence.push_back({say,
                           {{"who", check::Who(who)},
@@ -67,7 +67,7 @@ void tell_copies_of_steps(const Evidence& e, const std::vector<std::size_t>& ran
 
 void tell_copies_of_ranks(const Evidence& e, const std::vector<std::size_t>& ranks, bool batches,
                           check::Finding& f) {
-  // Longer batches take a device longer, and a checkpoint its host. A checkpoint is not in each
+  // A longer batch takes the device longer, a checkpoint the host. A checkpoint is not in every
   // step.
   std::vector<double> others;
   double least = std::numeric_limits<double>::max();

@@ -1,4 +1,4 @@
-// Steps that take longer than the others: a few, every n-th one, or more and more.
+// Steps that take longer than the others: a few, every nth one, or more and more.
 #include <algorithm>
 #include <cmath>
 
@@ -20,10 +20,10 @@ using check::Percent;
 constexpr std::size_t kFewest = 8;
 constexpr std::size_t kFewestForDrift = 16;
 constexpr std::size_t kFewestOfLevel = 5;
-constexpr double kMostOfTime = 0.5;  // of the steps' time
+constexpr double kMostOfTime = 0.5;  // share of the steps' time
 
-// The slope of Theil and Sen, and how far Kendall's count of pairs in order is from chance, in
-// standard deviations (Mann 1945).
+// The Theil-Sen slope, and by how many standard deviations Kendall's count of ordered pairs differs
+// from chance (Mann 1945).
 struct Drift {
   double slope = 0;
   double certainty = 0;
@@ -44,8 +44,8 @@ Drift drift_of(const std::vector<double>& series) {
   return {median(std::move(slopes)), in_order / std::sqrt(n * (n - 1) * (2 * n + 5) / 18)};
 }
 
-// How likely a series without a change has steps in front of a place that differ from those behind
-// it by so much in rank (Pettitt 1979).
+// How likely it is that a series without a change differs that much in rank before and after a
+// place (Pettitt 1979).
 double chance_of_jump(const std::vector<double>& series, std::size_t at) {
   const auto begin = series.begin() + static_cast<std::ptrdiff_t>(at);
   std::vector<double> before(series.begin(), begin);
@@ -60,12 +60,11 @@ double chance_of_jump(const std::vector<double>& series, std::size_t at) {
   return 2 * std::exp(-6 * in_order * in_order / (n * n * n + n * n));
 }
 
-// The place from which on steps take longer, if one place explains the series better than a steady
-// growth does; 0: none. The first to take the sum of squares for two levels were Fisher (1958) and
-// Bai (1994).
+// Returns the place from which on steps take longer, if a jump explains the series better than
+// steady growth; 0: none. Minimises the sum of squares of two levels (Fisher 1958, Bai 1994).
 std::size_t jump_of(const Lengths& all, double slope) {
   const std::size_t n = all.ns.size();
-  std::vector<double> x;  // pauses would decide it
+  std::vector<double> x;  // without pauses, which would dominate
   for (const double ns : all.ns) x.push_back(std::min(ns, all.far()));
   std::vector<double> sums(n + 1);
   std::vector<double> squares(n + 1);
@@ -111,11 +110,11 @@ void tell_jump(const Evidence& e, const Lengths& all, std::size_t at, Findings& 
 
 struct Longest {
   double ns = 0;
-  const read::Process* on = nullptr;  // null: all ranks take about as long
+  const read::Process* on = nullptr;  // null: all ranks take about equally long
 };
 
-// The longest of the steps at a place. Where devices were not timed, a step is as long as the mean
-// of the hosts: one that takes far longer than that is told with its own time.
+// Finds the rank with the longest step at a place. Without device times a step is as long as the
+// hosts' mean, so a host that takes far longer is named with its own time.
 Longest longest_at(const Evidence& e, const Lengths& all, std::size_t place) {
   Longest longest{.ns = all.ns[place]};
   if (e.times.known()) return longest;
@@ -129,11 +128,11 @@ Longest longest_at(const Evidence& e, const Lengths& all, std::size_t place) {
   return longest;
 }
 
-// `left`: what is left of them once those ranks are mended that were told.
+// `left`: the lengths once the slow ranks found so far are mended.
 void long_steps(const Evidence& e, const Lengths& all, const Lengths& left, Findings& found) {
   std::vector<std::size_t> steps;
   double ns = 0;
-  std::size_t at = 0;  // the longest
+  std::size_t at = 0;  // of the longest
   for (std::size_t i = 0; i < all.ns.size(); ++i) {
     if (!all.far_longer(i) || !left.far_longer(i)) continue;
     steps.push_back(i);
@@ -144,7 +143,7 @@ void long_steps(const Evidence& e, const Lengths& all, const Lengths& left, Find
   ns /= static_cast<double>(all.ns.size());
   if (ns < kLeastShare * e.step_ns) return;
   const bool host = e.times.hosts_may_run_ahead;
-  // Warming up takes the first steps of any job. It matters where it is most of the job's time.
+  // The first steps of any job warm up. That matters only if it takes most of the time.
   const bool warms_up = all.warming_up() == steps.size() && ns < kMostOfTime * e.step_ns;
   const bool costs = !host && !warms_up;
   const std::vector<HoldsUp> held_up_by = who_holds_up(e, all, steps);

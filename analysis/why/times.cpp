@@ -18,7 +18,7 @@ std::string why_not(const job::Job& job, const steps::Found& found) {
   return timed ? "" : "nothing was timed on the device (TPROF_TIMING=events)";
 }
 
-// Keeps every n-th step, so that the cells have room.
+// Keeps every nth step, so that the cells fit.
 std::vector<std::int64_t> kept_steps(const steps::Found& found, std::size_t ranks) {
   const std::size_t every = found.steps.size() * ranks / kMostCells + 1;
   std::vector<std::int64_t> kept;
@@ -26,8 +26,8 @@ std::vector<std::int64_t> kept_steps(const steps::Found& found, std::size_t rank
   return kept;
 }
 
-// Takes out the ranks that are known in far fewer steps than others: one of them would hide the
-// steps of all. With a schedule all are known in a few steps only.
+// Drops ranks that are known in far fewer steps than others: a step counts only if all ranks are
+// known. With a schedule all ranks are known in a few steps only.
 void leave_out_unknown(Times& times) {
   const std::size_t n = times.steps.size();
   std::vector<std::size_t> known;
@@ -50,7 +50,7 @@ void leave_out_unknown(Times& times) {
   times.cells.resize(kept * n);
 }
 
-// Calls f(interval, place of the step) for those steps of a rank that are kept.
+// Calls f(interval, step index) for the kept steps of a rank.
 template <typename F>
 void each_kept(const steps::Found& found, const Times& times, const read::Process* rank, F&& f) {
   for (const steps::Interval& i : found.ranks.at(rank)) {
@@ -72,7 +72,7 @@ void find_usual(Times& times) {
   }
 }
 
-// The program's marks tell how long steps are, also where devices were not followed.
+// The program's marks give the lengths of steps even without device times.
 void take_lengths(const steps::Found& found, Times& times) {
   for (std::size_t r = 0; r < times.ranks.size(); ++r) {
     each_kept(found, times, times.ranks[r], [&](const steps::Interval& i, std::size_t s) {
@@ -166,8 +166,8 @@ Times times_of(const run::Run& run, const job::Job& job, const steps::Found& fou
   find_usual(times);
   if (!times.counted().empty()) return times;
   times.why =
-      "there is no step in which the devices of all ranks were followed, and in the step before it "
-      "(TPROF_TIMING=events for all calls, lines of all ranks, windows of two steps or more)";
+      "there are no two consecutive steps with device times of all ranks (this needs "
+      "TPROF_TIMING=events for all calls, lines of all ranks, windows of at least two steps)";
   return times;
 }
 

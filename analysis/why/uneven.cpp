@@ -1,4 +1,4 @@
-// Ranks that take turns at holding up the others: their work differs from step to step.
+// Ranks that take turns in holding up the others: their work differs from step to step.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -17,15 +17,15 @@ using check::Ns;
 using check::Percent;
 using check::Say;
 
-constexpr double kLeastLost = 0.05;  // of a step
-constexpr double kLeastSteps = 0.3;  // that lose something, of all
+constexpr double kLeastLost = 0.05;  // share of a step
+constexpr double kLeastSteps = 0.3;  // share of steps that lose something
 
-// How much each step loses by turns of these ranks. Beside slow ranks less may be lost by that.
+// Returns what each step loses by turns of these ranks. Slow ranks may explain some of the loss.
 std::vector<double> lost_by(const Evidence& e, const Places& ranks) {
   std::vector<double> lost = e.replays->evened_out(true, ranks);
   std::vector<double> beside = e.replays->evened_out(false, ranks);
   if (mean(beside) < mean(lost)) lost = std::move(beside);
-  // A few steps that take far longer than the others are told by themselves (step_series.cpp).
+  // step_series.cpp reports single steps that take far longer than the others.
   const Lengths lengths = lengths_of(e);
   const double usual_loss = median(lost);
   for (std::size_t i = 0; i < lost.size(); ++i) {
@@ -34,7 +34,7 @@ std::vector<double> lost_by(const Evidence& e, const Places& ranks) {
   return lost;
 }
 
-// The host or stage that has so many of these turns that it is no chance.
+// Returns the host or stage that has more of these turns than chance gives it.
 std::optional<Slow> whose(const Evidence& e, const std::vector<Replays::Turn>& turns) {
   std::vector<Slow> sets = sets_of(e);
   for (Slow& set : sets) {

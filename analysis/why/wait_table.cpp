@@ -15,10 +15,10 @@
 namespace tprof::why {
 namespace {
 
-constexpr std::size_t kMostSteps = 4096;  // with figures of their own
-constexpr std::size_t kMostKinds = 4096;  // of one rank
+constexpr std::size_t kMostSteps = 4096;  // that get their own figures
+constexpr std::size_t kMostKinds = 4096;  // per rank
 
-// A row with the transfers of its meetings: every `stride`-th.
+// A row with the transfer times of every `stride`-th meeting.
 struct Growing : WaitRow {
   std::vector<double> times{};
   std::size_t stride = 1;
@@ -40,7 +40,7 @@ struct Growing : WaitRow {
 };
 using Kinds = std::map<std::tuple<std::string_view, Bucket, std::int64_t>, Growing>;
 
-// Splits the calls of one rank. A group of messages is of no one kind.
+// Adds the calls of one rank. A group of messages has no single kind.
 void add_calls(const run::Rank& rank, std::uint64_t stride, Kinds& rows) {
   struct OfKind {
     Spent all{};
@@ -75,7 +75,7 @@ void add_calls(const run::Rank& rank, std::uint64_t stride, Kinds& rows) {
   }
 }
 
-// A row for each kind of call that the ledgers have, with nothing but what they tell.
+// Returns a row for each kind of call in the ledgers, with the ledgers' figures alone.
 Kinds rows_by_ledgers(const job::Job& job, const steps::Found& found) {
   Kinds rows;
   const job::Hosts hosts(job);
@@ -108,7 +108,7 @@ Kinds rows_by_ledgers(const job::Job& job, const steps::Found& found) {
   return rows;
 }
 
-// Adds what is known of each meeting: how long its transfer took, and who came last.
+// Adds what each meeting tells: how long its transfer took, and who came last.
 class Meetings {
  public:
   explicit Meetings(const run::Run& run) : run_(run) {
@@ -145,7 +145,8 @@ class Meetings {
   const run::Rank& rank_of(const run::Row& r) const { return run_.ranks[r.rank]; }
   std::int64_t came_ns(const run::Row& r) const { return rank_of(r).calls.came_ns[r.row]; }
 
-  // A group's time is that of all its calls: it counts as the first of them, of messages as none.
+  // A group has one time for all its calls: it counts once, as its first call. A group of messages
+  // does not count.
   bool counts(std::span<const run::Row> met) {
     bool all = true;
     for (const run::Row& r : met) {
@@ -158,8 +159,8 @@ class Meetings {
     return all;
   }
 
-  // When a message was received, or a collective had ended on the first host: the mean of its
-  // ranks.
+  // When a message was received, or a collective had ended on the first host (the mean of its
+  // ranks).
   std::int64_t end_ns(std::span<const run::Row> rows) const {
     static const text::Kept kReceive("ncclRecv");
     std::vector<align::Passage> hosts;
@@ -182,7 +183,7 @@ void finish(Growing& row, const Peak& peak) {
   const double bytes = static_cast<double>(row.bytes) / static_cast<double>(row.calls);
   row.busbw_GBps = bytes * tables::bus_factor(row.bucket, row.nranks) /
                    static_cast<double>(row.usual_transfer_ns);
-  // The links that a message takes are its ends' alone.
+  // A message only uses the links of its two ends.
   const double expected = row.bucket == Bucket::P2P ? 0 : peak.of(row.spans_hosts());
   if (expected > 0) row.peak_share = *row.busbw_GBps / expected;
 }

@@ -1,5 +1,5 @@
-// How long calls of NCCL waited for other ranks and how long they transferred, by operation, size
-// and communicator.
+// How long NCCL calls waited for other ranks and how long they transferred, by operation, size and
+// communicator.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace tprof::why {
 
-// Sums over calls of which it is known when the last rank came to them.
+// Sums over calls for which it is known when the last rank came.
 struct Spent {
   std::uint64_t calls = 0;
   std::int64_t wait_ns = 0;
@@ -30,8 +30,7 @@ struct Spent {
   }
 };
 
-// How often a rank was the last to come, by more than the clocks may be wrong, and how long after
-// the last but one.
+// How often a rank came last by more than the clocks' error, and how long after the last but one.
 struct CameLast {
   std::uint64_t times = 0;
   std::int64_t sum_ns = 0;
@@ -40,7 +39,7 @@ struct CameLast {
 
 struct WaitOfRank {
   const read::Process* rank = nullptr;
-  std::int64_t on_comm = 0;  // its rank there
+  std::int64_t on_comm = 0;  // its rank in the communicator
   Spent spent{};
   CameLast last{};
 };
@@ -52,28 +51,28 @@ struct WaitRow {
   std::int64_t size_class = 0;
   text::Ranks ranks{};
   std::size_t hosts = 0;
-  // All ranks' figures, as their ledgers have them: also those of calls that were not timed.
+  // From all ranks' ledgers, so including calls that were not timed.
   std::uint64_t calls = 0;
   std::uint64_t bytes = 0;
   Spent spent{};
-  Spent in_steps{};              // of these, what was called in a step
-  std::uint64_t rank_steps = 0;  // the steps of its ranks together
-  std::uint64_t meetings = 0;    // collectives or messages of which all ranks' times are known
-  std::int64_t usual_transfer_ns = 0;        // their median
-  std::int64_t quick_transfer_ns = 0;        // nine of ten take longer
-  std::optional<double> busbw_GBps{};        // of that, without the wait; nullopt: nothing is known
-  std::optional<double> peak_share{};        // of the bandwidth that the user expects
-  std::vector<WaitOfRank> of_ranks{};        // by that rank
-  std::map<std::int64_t, Spent> of_steps{};  // by the step's number, over its ranks
+  Spent in_steps{};                    // the part called in a step
+  std::uint64_t rank_steps = 0;        // sum of its ranks' steps
+  std::uint64_t meetings = 0;          // collectives or messages with known times on all ranks
+  std::int64_t usual_transfer_ns = 0;  // their median
+  std::int64_t quick_transfer_ns = 0;  // nine of ten take longer
+  std::optional<double> busbw_GBps{};  // of the usual transfer; nullopt: unknown
+  std::optional<double> peak_share{};  // share of the bandwidth that the user expects
+  std::vector<WaitOfRank> of_ranks{};  // by rank in the communicator
+  std::map<std::int64_t, Spent> of_steps{};  // by step number, over its ranks
 
   bool spans_hosts() const { return hosts > 1; }
-  // The rank that was last most often; null: no rank, as far as clocks tell.
+  // The rank that was last most often; null: none by more than the clocks' error.
   const WaitOfRank* most_often_last() const;
 };
 
 struct WaitTable {
-  std::vector<WaitRow> rows{};    // those that took most time first
-  std::uint64_t step_stride = 1;  // one of so many steps has its own figures
+  std::vector<WaitRow> rows{};    // sorted by time, the longest first
+  std::uint64_t step_stride = 1;  // every step_stride-th step has its own figures
   bool known = false;             // false: nothing was timed on the device
 };
 

@@ -14,7 +14,7 @@
 namespace tprof::why {
 namespace {
 
-constexpr double kMostApart = 0.05;  // beyond it a graph tells nothing
+constexpr double kMostApart = 0.05;  // the largest error of a usable graph
 
 // The mean over ranks and steps.
 double unmet_ns(std::span<const RankFacts> ranks) {
@@ -27,18 +27,18 @@ double unmet_ns(std::span<const RankFacts> ranks) {
   return steps == 0 ? 0 : sum / static_cast<double>(steps);
 }
 
-// A graph takes more room than the calls: of a large job it has some of the steps in `run` alone.
+// A graph takes more memory than the calls: for a large job it has only some of the steps in `run`.
 struct Modelled {
   run::Run run;
-  std::unique_ptr<const graph::Model> model{};  // null: it does not give the steps as measured,
-  std::string why_not{};                        // or there is no room for it
+  std::unique_ptr<const graph::Model> model{};  // null: its replay is not what was measured,
+  std::string why_not{};                        // or it does not fit
 
   Modelled(const run::Lines& lines, const steps::Found& found, const Room& room, run::Run of_job)
       : run(std::move(of_job)) {
     std::size_t calls = 0;
     for (const run::Rank& rank : run.ranks) calls += rank.calls.size();
     if (calls > room.replayed) {
-      run = run::Run();  // before there is another
+      run = run::Run();  // freed before the next one is loaded
       run = graph::run_of(lines, found, room.replayed);
     }
     model = std::make_unique<const graph::Model>(run, found.how == steps::How::mark);
@@ -47,11 +47,11 @@ struct Modelled {
     if (run.no_room_for != 0) {
       why_not = needs_room(run);
     } else if (measured == 0) {
-      why_not = "they are looked for in the steps behind a first one, and no calls are of these";
+      why_not = "they need steps after the first one, and no calls are in such steps";
     } else if (!model->graph().sound()) {
       why_not = "the times of calls contradict the order in which they run";
     } else if (std::abs(replayed - measured) >= kMostApart * measured) {
-      why_not = fmt::format("a replay of the calls' order takes {} for a step, and it took {}",
+      why_not = fmt::format("a replay gives {} for a step, but it took {}",
                             check::duration(std::llround(replayed)),
                             check::duration(std::llround(measured)));
     }
@@ -95,7 +95,7 @@ void find_causes(const run::Lines& lines, const steps::Found& found, run::Run ru
 
 std::string needs_room(const run::Run& run) {
   const std::uint64_t mib = (run.no_room_for * Room::kReplayed >> 20) + 1;
-  return fmt::format("the calls of a few steps need more room: --memory {}", mib);
+  return fmt::format("the calls of a few steps need more memory: --memory {}", mib);
 }
 
 run::Run run_of(const run::Lines& lines, const steps::Found& found, const Room& room) {

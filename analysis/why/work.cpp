@@ -1,5 +1,5 @@
-// How much ranks have computed when a step has come to each of its places: a call that comes when
-// the work is there, or with whose end it goes on, and the step's end.
+// Finds how much the ranks of a stage have computed at each place of a step: where a call waits for
+// work, where work waits for a call, and the step's end.
 #include <algorithm>
 #include <map>
 #include <span>
@@ -13,11 +13,11 @@ namespace {
 using graph::Node;
 using graph::Wait;
 
-// Which call of the host it is, and whether its end.
+// A call number, and whether its end is meant.
 using CallOf = std::pair<std::uint32_t, bool>;
 constexpr CallOf kEnd{UINT32_MAX, true};
 
-// By node of the work, ascending.
+// Returns the places by work node, ascending.
 std::vector<std::pair<Node, CallOf>> calls_at_work(const graph::Model& model) {
   const graph::Graph& g = model.graph();
   std::vector<std::pair<Node, CallOf>> places;
@@ -36,8 +36,7 @@ std::vector<std::pair<Node, CallOf>> calls_at_work(const graph::Model& model) {
   return places;
 }
 
-// A rank computes this in a step from one place to the next, on its edges from the one up to the
-// other.
+// What a rank computes between two places of a step: kernel edges `from` up to `to`.
 struct Stretch {
   std::uint32_t from = 0;
   std::uint32_t to = 0;
@@ -122,8 +121,8 @@ void find_usual_work(const Evidence& e, Edges& of) {
   }
 }
 
-// Batches of unlike length make ranks differ, and micro-batches one from another. Even ranks do
-// what all do on average in that step, and as much of it until each place as steps do on average.
+// Batches of different lengths make ranks and micro-batches differ. Even ranks compute the average
+// of their stage in the step, and until each place the average share of it.
 void find_even_work(const Evidence& e, const graph::Lags& lags, Edges& of) {
   std::vector<Edge>& edges = of.edges[Edges::index(Of::kernels)];
   struct Done : Stretch {
@@ -144,7 +143,7 @@ void find_even_work(const Evidence& e, const graph::Lags& lags, Edges& of) {
     return means[{of.stage_of[edge.owner], edge.step}];
   };
   for (const Done& d : all) means_of(d)[d.place].add(d.done_ns);
-  // The share of its work that a step has done at a place, by stage and how many places it has.
+  // The share of a step's work done at a place, by stage and number of places.
   std::map<std::pair<std::size_t, std::size_t>, Means> shares;
   for (auto& [group, at] : means) {
     const auto& [stage, step] = group;

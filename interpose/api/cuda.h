@@ -14,7 +14,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-// cuda.h gives some names their newest meaning by a macro. Here a name is what is exported.
+// cuda.h redefines some names by macros as newer versions. Here names are the exported ones.
 #undef cuGetProcAddress
 #undef cuMemcpyBatchAsync
 #undef cuMemcpy3DBatchAsync
@@ -232,7 +232,7 @@
   X(cuGraphExecChildGraphNodeSetParams, 11010, cuGraphExecChildGraphNodeSetParams, graph_edited) \
   X(cuGraphNodeSetEnabled, 11060, cuGraphNodeSetEnabled, graph_edited)
 
-// The functions through which programs, and every CUDA runtime, reach the others: X(function,
+// The functions that return other functions, for programs and every CUDA runtime: X(function,
 // since); bodies in hook/entry_point.cpp.
 #define TPROF_CUDA_ENTRY(X) \
   X(cuGetProcAddress, 11030) \

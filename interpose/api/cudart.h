@@ -64,9 +64,8 @@
 
 // Calls that make many copies: X_TWIN(..., (parameters), (arguments), (how they read as a Batch)).
 // Their prototypes differ between versions of CUDA. Every argument is passed on as a RawArg, even
-// one that only some versions have: the caller's stack holds something there, which a library that
-// does not know the argument never looks at. The meaning of the arguments follows from `cuda`, the
-// version of the library that serves the call.
+// one that only some versions have: a library without it ignores what is in its place. The
+// arguments are interpreted by `cuda`, the version of the library that serves the call.
 #define TPROF_CUDART_BATCH(X_TWIN)                                                              \
   X_TWIN(                                                                                       \
       cudaMemcpyBatchAsync, cudaMemcpyBatchAsync_ptsz, 12080,                                   \
@@ -75,7 +74,7 @@
       (dsts, srcs, sizes, count, attributes, indices, attributes_count, eighth, ninth),         \
       (copies_12(reinterpret_cast<const void*>(real), dsts, srcs, sizes, count, eighth, ninth)))
 
-// Functions that copies depend on: X(function, since); bodies in hook/memory.cpp.
+// Functions that affect copies: X(function, since); bodies in hook/memory.cpp.
 // clang-format off
 #define TPROF_CUDART_MEMORY(X) \
   X(cudaSetDevice, 3020) \
@@ -156,15 +155,14 @@
   X(cudaGraphExecDestroy, 10000, TYPED, (cudaGraphExec_t executable), (executable),                \
     (Destroys{executable}))
 
-// These calls tell what the program's streams are busy with, and when they or its threads wait:
-// X(..., (parameters), (arguments), (what it is, see hook/follow.cpp)). Looked at with
-// TPROF_TIMING=events only.
+// Calls that keep streams busy, or in which streams or threads wait: X(..., (parameters),
+// (arguments), (what it is, see hook/follow.cpp)). Followed only with TPROF_TIMING=events.
 #define TPROF_CUDART_FOLLOW(X, X_TWIN)                                                             \
   X_TWIN(cudaLaunchKernel, cudaLaunchKernel_ptsz, 7000,                                            \
          (const void* kernel, dim3 grid, dim3 block, void** parameters, size_t shared,             \
           cudaStream_t stream),                                                                    \
          (kernel, grid, block, parameters, shared, stream), (Launches{meant(stream)}))             \
-  /* nvcc's code calls this from 12.8 on. */                                                       \
+  /* nvcc's code calls this since 12.8. */                                                         \
   X_TWIN(__cudaLaunchKernel, __cudaLaunchKernel_ptsz, 12080,                                       \
          (void* kernel, dim3 grid, dim3 block, void** parameters, size_t shared,                   \
           cudaStream_t stream),                                                                    \
@@ -197,11 +195,11 @@
   X(cudaDeviceSynchronize, 3020, (), (), (HostWaits{}))                                            \
   X(cudaStreamDestroy, 3020, (cudaStream_t stream), (stream), (StreamGoes{stream}))
 
-// The program's switch of profilers: X(function, since, whether it switches them on).
+// Functions that start and stop profilers: X(function, since, whether it starts them).
 #define TPROF_CUDART_PROFILER(X) X(cudaProfilerStart, 4000, true) X(cudaProfilerStop, 4000, false)
 
-// Functions that no training framework calls: they pass, and the coverage names those that were
-// called. X(..., note)
+// Functions that no training framework calls: passed through, and reported in the coverage. X(...,
+// note)
 // clang-format off
 #define TPROF_CUDART_UNCOUNTED(X, X_TWIN) \
   X_TWIN(cudaMemcpy2DToArray, cudaMemcpy2DToArray_ptds, 3020, uncounted) \

@@ -1,5 +1,5 @@
-// Functions that make a program a client of CUPTI: X(function, since). Their wrappers do more than
-// pass the call on only if TPROF_TIMING=cupti made us a client (hook/cupti.cpp).
+// Functions that make a program CUPTI's client: X(function, since). Their wrappers only pass the
+// call on, unless TPROF_TIMING=cupti made us the client (hook/cupti.cpp).
 #pragma once
 
 #define TPROF_CUPTI(X)        \

@@ -1,6 +1,5 @@
-// The tables as text in a section of the library. `tprof coverage` reads it there, and so tells of
-// the very library that it is asked about. Nothing here runs. Each entry is a line, its fields
-// apart by tabs:
+// The tables as text in a section of the library, from which `tprof coverage` reads what this
+// library covers. Nothing here runs. Each entry is a line, its fields apart by tabs:
 //   library  function  buckets (none: it only helps to count others)  elements  needs  since
 //   library  function  reason that it is not wrapped
 #include "interpose/api/functions.h"

@@ -1,5 +1,5 @@
-// Every wrapped function has a number. The data movers come first: they name records and the
-// ledger's rows, which have a byte for the number.
+// Every wrapped function has a number. Data movers come first, since records and ledger rows have
+// only a byte for it.
 #pragma once
 
 #include <nccl.h>
@@ -17,8 +17,8 @@
 
 namespace tprof {
 
-// All tables, in this order: those of functions that move data, then the others. Rows are
-// X(name, since, ...), or X_TWIN(name, twin, since, ...)
+// All tables, in this order: functions that move data, then the others. Rows are X(name, since,
+// ...), or X_TWIN(name, twin, since, ...)
 // clang-format off
 #define TPROF_COPIES(X, X_TWIN)                                                                  \
   TPROF_CUDART_COPY(X_TWIN) TPROF_CUDART_COPY_PEER(X) TPROF_CUDART_BATCH(X_TWIN)                 \
@@ -49,7 +49,7 @@ static_assert(kFunctionCount <= kMaxFunctions);
 
 enum class Library : std::uint8_t { nccl, cudart, cuda, cupti, nccl_ep };
 
-// The name of each library's file, and the sonames by which it may be mapped, newest first.
+// The file name of each library, and its possible sonames, newest first.
 struct LibraryNames {
   std::string_view file;
   const char* soname[3];
@@ -75,9 +75,9 @@ struct FunctionInfo {
   std::string_view name;
   Order order = Order::none;
   Elements elements = Elements::count;
-  std::string_view plain = name;  // of a twin: the other's name
+  std::string_view plain = name;  // of a twin: the plain function's name
   Library library = library_of(name);
-  std::uint64_t operation = fnv1a(plain);  // what it does: the signature's name
+  std::uint64_t operation = fnv1a(plain);  // for the signature: the same for twins
 };
 
 inline constexpr FunctionInfo kFunctions[kFunctionCount] = {
@@ -100,7 +100,7 @@ constexpr const FunctionInfo& info(Fn fn) {
   return kFunctions[static_cast<std::size_t>(fn)];
 }
 
-// True if a program that takes it by address needs the wrapper with TPROF_MEMORY=1 only.
+// True if a program that takes it by address needs the wrapper only with TPROF_MEMORY=1.
 constexpr bool is_allocation(Fn fn) {
 #define X(name, ...) fn == Fn::name ||
 #define X_TWIN(name, twin, ...) X(name) X(twin)
@@ -110,7 +110,7 @@ constexpr bool is_allocation(Fn fn) {
 #undef X
 }
 
-// Functions of the driver that are looked at with TPROF_TIMING=events only.
+// Driver functions that are followed only with TPROF_TIMING=events.
 constexpr bool is_followed(Fn fn) {
 #define X(name, ...) fn == Fn::name ||
 #define X_TWIN(name, twin, ...) X(name) X(twin)
@@ -119,7 +119,7 @@ constexpr bool is_followed(Fn fn) {
 #undef X
 }
 
-// Functions of the driver by which a stream begins to capture: no event of ours may get in there.
+// Driver functions that make a stream capture: no event of ours may get into the capture.
 constexpr bool begins_capture(Fn fn) {
 #define X(name) fn == Fn::name || fn == Fn::name##_ptsz ||
   return X(cuStreamBeginCapture) X(cuStreamBeginCapture_v2) X(cuStreamBeginCaptureToGraph)
@@ -127,7 +127,7 @@ constexpr bool begins_capture(Fn fn) {
 #undef X
 }
 
-// True if it moves data: then it has rows and lines.
+// True if it moves data, and so has rows and lines.
 constexpr bool moves_data(Fn fn) {
   return fn != Fn::none && fn < Fn::ncclGroupStart;
 }
@@ -135,8 +135,8 @@ static_assert(static_cast<std::size_t>(Fn::ncclGroupStart) <= kMaxDataFunctions)
 
 static_assert(static_cast<std::size_t>(Fn::ncclCommGetAsyncError) < 256);
 
-// Returns the number of a data mover, or of a function of a communicator's life, in records and in
-// the ledger's keys.
+// Returns the number, in records and ledger keys, of a data mover or of a function of a
+// communicator's life.
 constexpr std::uint8_t number(Fn fn) {
   return static_cast<std::uint8_t>(fn);
 }

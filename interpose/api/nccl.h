@@ -1,14 +1,13 @@
-// The NCCL functions that move data: the one list from which wrappers, names, counting rules and
-// the coverage report follow. Adding a function is adding a row. Rows declare what they wrap, so a
-// function that is newer than the nccl.h at hand is wrapped all the same, and one that is not is
-// checked against it.
+// The NCCL functions that move data: wrappers, names, counting rules and the coverage report all
+// come from this list. To add a function, add a row. Rows declare what they wrap, so functions
+// newer than the available nccl.h are wrapped, too, and others are checked against it.
 #pragma once
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 32, 0)
-using ncclCollConfig_t = struct ncclCollConfig;  // only ever passed on
+using ncclCollConfig_t = struct ncclCollConfig;  // only passed on
 #endif
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 0)
 using ncclWaitSignalDesc_t = struct ncclWaitSignalDesc;  // the same
@@ -16,8 +15,8 @@ using ncclWaitSignalDesc_t = struct ncclWaitSignalDesc;  // the same
 
 namespace tprof {
 
-// The calls that a call is numbered with, from 0. `collective`: those of the communicator; they
-// make up its signature. `send`, `recv`: those to, or from, one peer. `none`: one-sided calls.
+// How calls are numbered, from 0. `collective`: per communicator, as in its signature. `send`,
+// `recv`: per peer. `none`: one-sided calls.
 enum class Order : unsigned char { none, collective, send, recv };
 
 }  // namespace tprof
@@ -99,7 +98,7 @@ enum class Order : unsigned char { none, collective, send, recv };
   X(ncclEpDispatch, 100, 1, 5) \
   X(ncclEpCombine, 100, 2, 4) \
   X(ncclEpComplete, 100, 0, 2)
-// These make what such a call takes, from a communicator or a group: X(function, since, from).
+// These make the objects for such calls, from a communicator or a group: X(function, since, from).
 #define TPROF_NCCL_EP_LIFE(X) \
   X(ncclEpCreateGroup, 100, communicator) \
   X(ncclEpInitHandle, 100, group) \

@@ -1,4 +1,4 @@
-// True for the results with which a library has taken a call on.
+// True for the results of accepted calls.
 #pragma once
 
 #include <cuda.h>

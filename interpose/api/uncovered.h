@@ -1,21 +1,21 @@
-// Functions of the newest NCCL, CUDA runtime and CUDA driver that move data, or whose name says so,
-// and that no row of the tables wraps: X(library, function, reason). If a function has twins and
-// versions (_ptsz, _ptds, _v2), the plain name stands for all that no row wraps. A test holds this
-// list against the export lists and the headers; `tprof coverage` prints it.
+// Functions of the newest NCCL, CUDA runtime and CUDA driver that move data, or seem to by name,
+// and are not wrapped: X(library, function, reason). The plain name includes variants that are not
+// wrapped (_ptsz, _ptds, _v2). A test compares this list with the export lists and headers; `tprof
+// coverage` prints it.
 #pragma once
 
 // clang-format off
 #define TPROF_CUDART_UNCOVERED(X)                                                                                      \
-  X(cudart, cudaGraphAddMemcpyNode, "copies that are put into a graph by hand are told")                               \
-  X(cudart, cudaGraphAddMemcpyNode1D, "copies that are put into a graph by hand are told")                             \
-  X(cudart, cudaGraphAddMemcpyNodeToSymbol, "copies that are put into a graph by hand are told")                       \
-  X(cudart, cudaGraphAddMemcpyNodeFromSymbol, "copies that are put into a graph by hand are told")                     \
+  X(cudart, cudaGraphAddMemcpyNode, "copies of explicitly added nodes are reported")                                   \
+  X(cudart, cudaGraphAddMemcpyNode1D, "copies of explicitly added nodes are reported")                                 \
+  X(cudart, cudaGraphAddMemcpyNodeToSymbol, "copies of explicitly added nodes are reported")                           \
+  X(cudart, cudaGraphAddMemcpyNodeFromSymbol, "copies of explicitly added nodes are reported")                         \
   X(cudart, cudaGraphMemcpyNodeGetParams, "asks")                                                                      \
   X(cudart, cudaGraphKernelNodeCopyAttributes, "copies settings, no data")                                             \
   X(cudart, cudaStreamCopyAttributes, "copies settings, no data")
 
 #define TPROF_CUDA_UNCOVERED(X)                                                                                        \
-  X(cuda, cuGraphAddMemcpyNode, "copies that are put into a graph by hand are told")                                   \
+  X(cuda, cuGraphAddMemcpyNode, "copies of explicitly added nodes are reported")                                       \
   X(cuda, cuMemBatchDecompressAsync, "decompresses within the device")                                                 \
   X(cuda, cuMemcpyHtoD, "of CUDA before 3.2, with addresses of 32 bits")                                               \
   X(cuda, cuMemcpyHtoDAsync, "of CUDA before 3.2, with addresses of 32 bits")                                          \

@@ -1,4 +1,4 @@
-// A thread of the library's own, and how others wake it and wait for it.
+// Threads of the library, and how other threads wake them and wait for them.
 #pragma once
 
 #include <dlfcn.h>
@@ -20,7 +20,7 @@
 
 namespace tprof {
 
-// Waits until `word` is no longer `value` and somebody says so, or for `ms`.
+// Waits until a thread changes `word` from `value` and wakes us, or for `ms`.
 inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint32_t ms) {
   check_no_lock_is_held();
   const timespec timeout{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1'000'000};
@@ -30,10 +30,10 @@ inline void futex_wake(std::atomic<std::uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// Waits until the counter `done` has reached `wanted`. False: not in time.
+// Waits until the counter `done` has reached `wanted`. Returns false on a timeout.
 inline bool wait_until(std::atomic<std::uint32_t>& done, std::uint32_t wanted,
                        std::uint32_t timeout_ms) {
-  constexpr std::uint32_t kLookAgainMs = 10;  // whoever counts may be gone
+  constexpr std::uint32_t kLookAgainMs = 10;  // the counting thread may be gone
   const std::uint64_t until = now_ns() + std::uint64_t{timeout_ms} * 1'000'000;
   for (;;) {
     const std::uint32_t seen = done.load(std::memory_order_acquire);
@@ -43,18 +43,18 @@ inline bool wait_until(std::atomic<std::uint32_t>& done, std::uint32_t wanted,
   }
 }
 
-// Keeps our threads out of the way of the program's, but not so far that its exit waits for them:
-// to end, a process needs each of its threads to run once more.
+// Lets the program's threads run first, but not so much that its exit waits for ours: before a
+// process ends, each of its threads has to run once more.
 inline constexpr int kBackgroundNice = 10;
-// Gives the calling thread that priority, and then its name.
+// Gives the calling thread that priority and a name.
 inline void become_background(const char* name) {
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kBackgroundNice);
   prctl(PR_SET_NAME, name);
 }
 
 // glibc puts the thread-local memory of the program and its libraries on each thread's stack, and
-// only this function of its own tells what that takes. The JVM asks it too. Where there is none,
-// the stack is as large as those of the program's threads.
+// only this internal function returns its size (the JVM uses it, too). Without it the stack is as
+// large as those of the program's threads.
 inline void set_stack_size(pthread_attr_t& attributes) {
   constexpr std::size_t kOurs = std::size_t{256} << 10;
   const auto taken = reinterpret_cast<std::size_t (*)(const pthread_attr_t*)>(
@@ -62,8 +62,8 @@ inline void set_stack_size(pthread_attr_t& attributes) {
   if (taken != nullptr) pthread_attr_setstacksize(&attributes, kOurs + taken(&attributes));
 }
 
-// Starts a detached thread with a small stack and every signal blocked: signals are the program's.
-// False: there is no room for one.
+// Starts a detached thread with a small stack and all signals blocked: signals are for the program.
+// Returns false if the system allows no more threads.
 inline bool start_background_thread(void* (*run)(void*)) {
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;

@@ -12,14 +12,14 @@ inline std::uint64_t clock_ns(clockid_t clock) {
          static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-// CLOCK_MONOTONIC through the vdso: 22 ns, half of what recording a call costs. rdtsc would save
-// 12 ns a read and would need calibration that we could get wrong.
+// CLOCK_MONOTONIC through the vdso: 22 ns, half of what recording a call costs. rdtsc would save 12
+// ns a read, but needs a calibration that can go wrong.
 inline std::uint64_t now_ns() {
   return clock_ns(CLOCK_MONOTONIC);
 }
 
-// The same moment on CLOCK_MONOTONIC and CLOCK_REALTIME, and how far apart the reads around it
-// were: the best of five.
+// One moment on CLOCK_MONOTONIC and CLOCK_REALTIME, and the time between the reads around it: the
+// best of five tries.
 struct ClockAnchor {
   std::uint64_t mono_ns;
   std::uint64_t real_ns;

@@ -16,7 +16,7 @@ void say(std::string_view what, std::string_view detail, std::string_view rest) 
   FixedText line(buffer, sizeof buffer - 1);
   line << "tprof: " << what << detail << rest;
   buffer[line.size()] = '\n';
-  // A standard error that nobody reads must not block the thread either.
+  // A standard error without a reader must not block the thread.
   constexpr int kPatienceMs = 100;
   pollfd readiness{STDERR_FILENO, POLLOUT, 0};
   if (poll(&readiness, 1, kPatienceMs) == 0) return;

@@ -1,4 +1,4 @@
-// The one way in which the library speaks: a line on standard error.
+// All output of the library goes through here: lines on standard error.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,12 @@
 
 namespace tprof {
 
-// Writes "tprof: <what><detail><rest>\n". Raises no SIGPIPE, keeps errno. Says nothing where that
+// Writes "tprof: <what><detail><rest>\n". Raises no SIGPIPE and keeps errno. Writes nothing if it
 // would have to wait for a reader.
 [[gnu::cold]] void say(std::string_view what, std::string_view detail = {},
                        std::string_view rest = {});
 
-// The kinds of trouble that keep us from tracing as we should.
+// Kinds of trouble in tracing.
 enum class Trouble : std::uint8_t {
   start,
   room,
@@ -23,15 +23,15 @@ enum class Trouble : std::uint8_t {
   timing
 };
 
-// Says the same about a trouble, but only the first of each kind, since the others follow from it
-// (a full disk has no room for the ring file, nor for lines).
+// As say(), but only for the first trouble of each kind, since others follow from it (a full disk
+// has no room for the ring file, nor for lines).
 [[gnu::cold]] void complain(Trouble trouble, std::string_view what, std::string_view detail = {},
                             std::string_view rest = {});
 
-// Keeps a complaint about room until it is known whether the process is traced at all: where it is
-// not, that is the one thing to say.
+// Holds back a complaint about disk space until it is known whether the process is traced at all:
+// if not, only that is worth a line.
 void hold_complaints();
 void say_held();
-void drop_held();  // and what follows of the kind
+void drop_held();  // and later ones of the kind
 
 }  // namespace tprof

@@ -29,8 +29,8 @@ bool unsupported() {
   return errno == EOPNOTSUPP || errno == ENOSYS;
 }
 
-// Uses the oldest call that can do it: fstat is a symbol of glibc 2.33, and containers whose
-// profile is older than statx refuse statx. The kernel's structure is glibc's.
+// Uses the oldest system call that can do it: the symbol fstat came with glibc 2.33, and older
+// containers refuse statx. The kernel's structure is glibc's.
 bool ask(int fd, const char* path, int flags, struct stat& file) {
   return syscall(SYS_newfstatat, fd, path, &file, flags) == 0;
 }
@@ -40,10 +40,10 @@ FileId id(int fd, const char* path, int flags) {
   return ask(fd, path, flags, file) ? FileId{true, file.st_dev, file.st_ino} : FileId{};
 }
 
-// Moves a descriptor to a higher number. The lowest numbers are the program's: one that has closed
-// its standard input expects 0 from its next open(), and scripts count on 3 and 4. The new number
-// is not far above them: from 64 on the kernel has to make the table of files larger, which takes a
-// process with threads 10 ms.
+// Moves a descriptor to a higher number. The lowest numbers are for the program: if it has closed
+// its standard input, it expects 0 from its next open(), and scripts rely on 3 and 4. The new
+// number is below 64: beyond that the kernel has to enlarge the file table, which takes 10 ms in a
+// process with threads.
 int out_of_the_way(int fd) {
   constexpr int kAboveThePrograms = 40;
   for (const int lowest : {kAboveThePrograms, STDERR_FILENO + 1}) {
@@ -134,7 +134,7 @@ bool write_all(int fd, std::string_view text, std::uint64_t offset) {
 namespace {
 
 bool write_zeros(int fd, std::uint64_t offset, std::uint64_t bytes) {
-  static char zeros[65536];  // not constant, so that they are not in the library's file
+  static char zeros[65536];  // not constant, to keep them out of the library's file
   for (std::uint64_t done = 0; done < bytes; done += sizeof zeros) {
     if (!write_all(fd, prefix({zeros, sizeof zeros}, bytes - done), offset + done)) return false;
   }
@@ -143,8 +143,8 @@ bool write_zeros(int fd, std::uint64_t offset, std::uint64_t bytes) {
 
 }  // namespace
 
-// glibc's posix_fallocate is not used: where the file system has no fallocate it writes, and where
-// it fails half way it leaves the file grown.
+// posix_fallocate of glibc is no help: without fallocate in the file system it writes, and if it
+// fails half way the file stays longer.
 bool grow_file(int fd, std::uint64_t offset, std::uint64_t bytes) {
   const NoSignals no_signals;
   if (size_allowed(offset + bytes) &&

@@ -1,4 +1,4 @@
-// Files, and room on the disk that is reserved before it is used.
+// Files, and disk space that is reserved before it is used.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 
 namespace tprof {
 
-// Identifies the file that a descriptor or a path stands for.
+// Identifies the file of a descriptor or path.
 struct FileId {
   bool known = false;
   std::uint64_t device = 0, inode = 0;
-  // An unknown file equals no file, not even itself.
+  // An unknown file is not equal to any file, not even itself.
   bool operator==(const FileId& other) const {
     return known && other.known && device == other.device && inode == other.inode;
   }
@@ -18,26 +18,26 @@ struct FileId {
 FileId file_of(int fd);
 FileId file_at(const char* path);
 
-// A file of ours. A program that closes all descriptors closes ours, and its next open() gets the
-// number.
+// A file of the library. A program that closes all descriptors closes it, too, and its next open()
+// gets the number.
 struct OwnFile {
   int fd = -1;  // -1: there is none
   FileId id{};
   bool still_ours() const { return fd >= 0 && file_of(fd) == id; }
-  // Opens it again by this path. False: another file is there, or none.
+  // Opens it again by this path. Returns false if another file is there, or none.
   bool open_again(const char* path);
 };
 inline OwnFile own_file(int fd) {
   return {fd, fd < 0 ? FileId{} : file_of(fd)};
 }
 
-// Creates a file at a path where there is none. If it fails, errno says why.
+// Creates a new file. On failure errno says why.
 OwnFile create_file(const char* path, std::uint32_t mode);
 
 // Opens an existing file to read it.
 OwnFile open_to_read(const char* path);
 
-// Opens an existing file so that it can be locked. Never follows a link, and never waits.
+// Opens an existing file to lock it. Never follows a link, and never waits.
 OwnFile open_to_take(const char* path);
 
 struct FileFacts {
@@ -47,28 +47,29 @@ struct FileFacts {
 };
 FileFacts facts_of(int fd);
 
-// Returns the number of names that a file has; -1: not known.
+// Returns a file's number of hard links; -1: not known.
 long names_of(int fd);
 
-// Takes the write lock (fcntl) of the whole file, which tells other processes that this one lives;
-// the kernel releases it when we die. False: another process has it.
+// Takes the write lock (fcntl) of the whole file, which shows other processes that this one lives;
+// the kernel releases it when we die. Returns false if another process has it.
 bool lock_file(int fd);
 
-// True if a file of this process may become `size` bytes long: growing past RLIMIT_FSIZE is a
+// True if this process may have files of `size` bytes: growing one past RLIMIT_FSIZE raises
 // SIGXFSZ.
 bool size_allowed(std::uint64_t size);
 
-// Makes the file `bytes` longer at `offset`, its end, and really allocates them: on a full disk the
-// first store to a sparse file is a SIGBUS. False: there is no room, and the file is as it was.
+// Makes the file `bytes` longer at `offset`, its end, and allocates them: on a full disk the first
+// store to a sparse file raises SIGBUS. Returns false, and leaves the file as it was, if there is
+// no room.
 bool grow_file(int fd, std::uint64_t offset, std::uint64_t bytes);
 
-// Writes the whole text, whatever interrupts it. False: not all of it was written.
+// Writes the whole text despite interrupts. Returns false if not all of it was written.
 bool write_all(int fd, std::string_view text, std::uint64_t offset);
 
 enum class Reserved { yes, no, unknown };
 
-// Reserves blocks for the range, whatever the file's length, and leaves the length as it is: later
-// writes there will fit. `unknown`: this file system gives no such promise.
+// Reserves blocks for the range without changing the file's length, so that later writes there will
+// fit. `unknown`: the file system can't guarantee that.
 Reserved reserve_blocks(int fd, std::uint64_t offset, std::uint64_t bytes);
 
 }  // namespace tprof

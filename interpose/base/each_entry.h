@@ -11,7 +11,7 @@
 
 namespace tprof {
 
-// Calls f(name, inode) for each entry of a folder but "." and "..". False: it can't be
+// Calls f(name, inode) for each entry of a folder except "." and "..". Returns false if it can't be
 // read. opendir() would allocate.
 template <typename F>
 bool each_entry(const char* folder, F&& f) {

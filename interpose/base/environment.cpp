@@ -8,8 +8,8 @@
 
 extern "C" {
 extern char** environ;  // NOLINT(readability-redundant-declaration)
-// Points to the arguments as the kernel left them, with the environment behind them. glibc's loader
-// has it from the first instruction on.
+// Points to the arguments as the kernel left them, followed by the environment. glibc's loader sets
+// it first of all.
 [[gnu::weak]] extern void* __libc_stack_end;
 }
 
@@ -27,7 +27,7 @@ char** as_the_kernel_left_it() {
 
 char** environment() {
   if (environ != nullptr) return environ;
-  // If libc has already taken the program's name, the program itself has cleared its environment.
+  // If libc already has the program's name, the program has cleared its environment itself.
   return *program_invocation_name == '\0' ? as_the_kernel_left_it() : nullptr;
 }
 

@@ -1,5 +1,5 @@
-// The process's environment, even if libc does not know it yet: constructors of a library that is
-// linked with -z initfirst, and a program's DT_PREINIT_ARRAY, run before libc's own.
+// The process's environment, even before libc knows it: constructors of a library linked with -z
+// initfirst, and a program's DT_PREINIT_ARRAY, run before libc's own.
 #pragma once
 
 namespace tprof {

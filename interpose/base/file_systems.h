@@ -1,5 +1,5 @@
-// The folders in which a ring file may lie. A store to a mapped file must never wait, and never be
-// a SIGBUS. That holds where blocks that were allocated stay where they are.
+// The folders in which a ring file may lie. A store to a mapped file must never wait, nor raise
+// SIGBUS. This holds where allocated blocks stay in place.
 #pragma once
 
 #include <sys/vfs.h>
@@ -16,10 +16,10 @@ struct FileSystem {
   bool maps_safely = false;
 };
 inline constexpr unsigned long kTmpfs = 0x01021994;
-// Only those marked here are safe; a type that is not listed is not. A store can find the disk
-// full, whatever was allocated, where a block is written anew elsewhere (btrfs, bcachefs, ZFS).
-// overlayfs does not tell what it lies over. On network and user-space file systems a mapping is
-// slow, incoherent, or a SIGBUS when the server goes.
+// Only the types marked here are safe, and no unlisted type is. Where a write goes to a new block
+// (btrfs, bcachefs, ZFS), a store can find the disk full despite the allocation. overlayfs does not
+// reveal the file system below it. On network and user-space file systems a mapping is slow,
+// incoherent, or raises SIGBUS when the server goes.
 inline constexpr FileSystem kFileSystems[] = {
     {kTmpfs, "tmpfs", true},   {0xef53, "ext2/ext3/ext4", true},
     {0x58465342, "XFS", true}, {0x9123683e, "btrfs"},
@@ -39,12 +39,12 @@ constexpr const FileSystem& file_system(unsigned long type) {
   return kUnknownFileSystem;
 }
 
-// Others count on shared memory: PyTorch's data loaders pass their batches through /dev/shm and die
-// when it is full, and Docker gives it 64 MiB. A ring goes there, and grows there, only while this
-// much stays free: all rings of a node take a tenth of it.
+// Programs need shared memory: PyTorch's data loaders pass their batches through /dev/shm and die
+// when it is full, and Docker gives it 64 MiB. A ring is made and grows there only while this much
+// stays free: all rings of a node take a tenth of it.
 inline constexpr std::uint64_t kStaysFree = std::uint64_t{1} << 30;
 
-// Elsewhere it leaves room for the lines that close the rank file.
+// On a disk a ring leaves room for the last lines of the rank file.
 inline constexpr std::uint64_t kRoomToClose = std::uint64_t{128} << 10;
 
 inline bool has_room(const struct statfs& fs, std::uint64_t bytes) {
@@ -63,14 +63,14 @@ struct RingPlace {
   bool memory_only;
 };
 
-// The folders that may hold the ring file of a process that writes to `output`, the best first. If
-// all are refused, the ring is memory that dies with the process. `chosen` is TPROF_RING_DIR and
+// Candidate folders for the ring file of a process that writes to `output`, the best first. If none
+// is accepted, the ring is memory that is lost with the process. `chosen` is TPROF_RING_DIR and
 // `temporary` is TMPDIR; null: not set.
 //
 // Memory comes before a disk. On a disk each writeback makes the ring's pages read-only again. The
 // next store to such a page faults, and waits if the journal or the throttling of writers does:
 // beside a checkpoint, up to milliseconds of a training thread. The snapshot survives what memory
-// does not: the end of the container or the node, or systemd's RemoveIPC when the user logs out.
+// does not: the end of the container or node, or systemd's RemoveIPC when the user logs out.
 inline std::array<RingPlace, 5> ring_places(const char* output, const char* chosen,
                                             const char* temporary) {
   return {{{chosen, false, false},
@@ -80,7 +80,8 @@ inline std::array<RingPlace, 5> ring_places(const char* output, const char* chos
            {"/tmp", true, false}}};
 }
 
-// Calls take(RingFolder) if the folder may hold a ring file of that size. False: it was not taken.
+// Calls take(RingFolder) if the folder may hold a ring file of that size. Returns false if it was
+// not taken.
 template <typename F>
 bool take_ring_folder(const RingPlace& place, std::uint64_t bytes, F&& take) {
   struct statfs fs;

@@ -1,4 +1,4 @@
-// Which folder a path stands for, so that it can be told later whether that folder was removed.
+// Identifies the folder of a path, to find out later whether that folder was removed.
 #pragma once
 
 #include <fcntl.h>
@@ -18,14 +18,14 @@ namespace tprof {
 
 struct FolderId {
   static constexpr int kLevels = 16;
-  // The folder, then the one that it is in, and so on. inode 0: not known.
+  // The folder, then its parent, and so on. inode 0: not known.
   struct Level {
-    std::uint64_t device, inode, born_ns;  // a folder may get the inode of one that was removed
+    std::uint64_t device, inode, born_ns;  // inodes of removed folders are used again
     bool operator==(const Level&) const = default;
   } level[kLevels];
 };
 
-// Calls f(path, level) for a folder and those that it is in, until it returns false.
+// Calls f(path, level) for a folder and its parents, until it returns false.
 template <typename F>
 void each_level(std::string_view folder, F&& f) {
   char path[1400] = {};
@@ -39,7 +39,7 @@ void each_level(std::string_view folder, F&& f) {
   }
 }
 
-// Returns the device and inode, or inode 0: it is no folder, or only a link to one. errno says why.
+// Returns the device and inode; inode 0: not a folder, or only a link to one; errno says why.
 inline FolderId::Level folder_at(const char* path) {
   struct statx file {};
   constexpr unsigned kWanted = STATX_TYPE | STATX_INO | STATX_BTIME;
@@ -51,8 +51,8 @@ inline FolderId::Level folder_at(const char* path) {
           seconds * 1'000'000'000 + file.stx_btime.tv_nsec};
 }
 
-// Nothing is known of a path over a link, or with "..": what such a path stands for can change
-// while all folders stay.
+// Unknown for a path over a link, or with "..": such a path can come to mean another folder while
+// all folders stay.
 inline FolderId folder_id(std::string_view folder) {
   FolderId id{};
   bool known = folder.find("/..") == std::string_view::npos;
@@ -64,15 +64,15 @@ inline FolderId folder_id(std::string_view folder) {
   return known ? id : FolderId{};
 }
 
-// True if the folder that `path` stood for was removed, with all that was in it. A folder above it
-// proves that, which is still the same one and can be read. The path's next name is not in it, nor
-// is that folder by another name, and no other file system was mounted there. A folder that was
-// moved farther away than to another name beside it counts as removed.
+// True if the folder that `path` stood for was removed with its contents. The proof is a folder
+// above it that is still the same and can be read: the path's next name is not in it, nor is the
+// next folder under another name, and no other file system was mounted there. A folder that was
+// moved to another parent counts as removed.
 inline bool was_removed(std::string_view path, const FolderId& id) {
   bool removed = false;
   each_level(path, [&](const char* at, int level) {
     const FolderId::Level now = folder_at(at);
-    if (now.inode == 0) return errno == ENOENT;  // or nobody knows
+    if (now.inode == 0) return errno == ENOENT;  // otherwise unknown
     const FolderId::Level& then = id.level[level];
     if (level == 0 || then != now) return false;
     const FolderId::Level& missing = id.level[level - 1];

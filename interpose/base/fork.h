@@ -10,13 +10,13 @@
 
 namespace tprof {
 
-// The kernel wipes this in a forked child (MADV_WIPEONFORK), even after a bare clone(), which the
-// handlers would miss: such a child must not write into its parent's files. It has a page of its
-// own.
+// The kernel wipes this in a forked child (MADV_WIPEONFORK), even after a bare clone(), which fork
+// handlers miss: the child must not write into its parent's files. It has a page of its own.
 struct alignas(kLargestPage) WipedByFork {
-  std::atomic<std::uint32_t> session;  // its number; 0: none has begun in this process
-  std::atomic<std::uint32_t> begun;    // a thread is giving it its number
-  std::atomic<std::uint32_t> process;  // 0: ask for it; always 0 where the kernel wipes nothing
+  std::atomic<std::uint32_t> session;  // its number; 0: not begun in this process
+  std::atomic<std::uint32_t> begun;    // a thread is assigning the number
+  std::atomic<std::uint32_t>
+      process;  // its pid; 0: ask the kernel; always 0 if the kernel can't wipe
 };
 inline constinit WipedByFork g_wiped_by_fork{};
 

@@ -1,4 +1,4 @@
-// Places of an array that nobody uses. Any thread takes one or gives one back, without a lock.
+// The unused places of an array. Any thread takes one or gives one back, without a lock.
 #pragma once
 
 #include <atomic>
@@ -32,8 +32,8 @@ class FreeList {
   }
 
  private:
-  // The low half is the first place, the high half counts the changes: a place that was taken and
-  // given back meanwhile does not look like one that stayed.
+  // The low half is the first place, the high half counts changes, so that a place that was taken
+  // and given back in the meantime is noticed (ABA).
   std::atomic<std::uint64_t> first_{0};
 };
 

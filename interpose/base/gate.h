@@ -1,5 +1,4 @@
-// Keeps our use of a thing apart from a call of the program that ends the thing, or that makes what
-// we do with it harmful.
+// Keeps our use of an object apart from a program's call that destroys it or makes our use harmful.
 #pragma once
 
 #include <sys/syscall.h>
@@ -14,13 +13,12 @@
 
 namespace tprof {
 
-// We enter, use the thing and leave. The program's call closes, which waits until nobody is inside,
-// and opens again. Both sides first store and then load, in the one order of all sequentially
-// consistent operations. So of two that come at once, either we see the gate closed, or the other
-// sees us inside.
+// We enter, use the object and leave. The program's call closes the gate, waits until all have
+// left, and opens it again. Both sides store first and then load, sequentially consistent: if both
+// come at once, either we see the gate closed, or the other side sees us inside.
 class alignas(64) Gate {
  public:
-  // False: the program's call is being made, and does not end soon.
+  // Returns false if the program's call is in progress and does not end soon.
   bool enter() {
     constexpr int kTries = 1000;  // tens of microseconds
     for (int i = 0; i < kTries; ++i) {
@@ -33,18 +31,18 @@ class alignas(64) Gate {
   }
   void leave() { inside_.fetch_sub(1); }
 
-  // How often it has been closed. Unchanged since a moment when we were inside: it was not closed.
+  // How often it was closed. If unchanged since we were inside, it was not closed in between.
   std::uint32_t closings() const { return closings_.load(); }
   bool closed() const { return openings_.load() != closings_.load(); }
 
-  // False: somebody is still inside.
+  // Returns false if a thread is still inside.
   bool close() {
     closings_.fetch_add(1);
     return wait_until_empty();
   }
   void open() { openings_.fetch_add(1); }
-  // The wait is bounded, since whoever is inside may be in a driver that hangs, and sleeps. Where
-  // all processors are busy, a thread of lower priority stands for tenths of a second by itself.
+  // The wait is bounded, since a thread inside may hang in the driver, and it sleeps: on busy
+  // processors a thread of lower priority may not run for tenths of a second.
   bool wait_until_empty() const {
     constexpr std::uint64_t kLongestNs = 1'000'000'000;
     if (inside_.load() == 0) return true;

@@ -1,4 +1,4 @@
-// The hashes that the whole library uses.
+// The library's hash functions.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Guards of the calling thread: they keep its errno, and hold back what comes from outside
-// (cancellation, the program's signals).
+// Guards for the calling thread: they keep its errno, and hold back cancellation and the program's
+// signals.
 #pragma once
 
 #include <pthread.h>
@@ -21,12 +21,12 @@ class [[nodiscard]] KeepErrno : NotCopied {
   int saved_ = errno;
 };
 
-// A program may cancel a thread that is in a call: at any of our open() and write(), or anywhere if
-// it does so asynchronously. Nobody would give back what the thread holds, a lock of ours or the
-// loader's. And a call that is no cancellation point must not become one through us.
+// A program may cancel a thread in a call: at our open() or write(), or anywhere if asynchronously.
+// A lock of ours or of the loader would never be released, and we must not turn a call into a
+// cancellation point.
 //
-// The type is held as well: glibc 2.34 to 2.36 (sigcancel_handler) cancel a thread that was
-// asynchronous when the signal was sent, though it has disabled that before the signal came.
+// The type is held, too: glibc 2.34 to 2.36 (sigcancel_handler) cancel a thread that was
+// asynchronous when the signal was sent, even if it has disabled cancellation since.
 struct Cancellation {
   int state = PTHREAD_CANCEL_ENABLE;
   int type = PTHREAD_CANCEL_DEFERRED;
@@ -37,7 +37,8 @@ struct Cancellation {
   }
   void let_go() const {
     pthread_setcancelstate(state, nullptr);
-    pthread_setcanceltype(type, nullptr);  // last: here every version acts on what came meanwhile
+    pthread_setcanceltype(type,
+                          nullptr);  // last: here every version acts on a pending cancellation
   }
 };
 
@@ -50,9 +51,9 @@ class [[nodiscard]] NoCancel : NotCopied {
   Cancellation before_;
 };
 
-// Used while a lock is held, or while the loader or malloc is at work for us. A signal handler of
-// this thread that makes calls of its own would wait for what its own thread has. The thread is not
-// cancelled either. Keeps errno.
+// Used while a lock is held, or while the loader or malloc works for us: a signal handler of this
+// thread that makes calls would wait for its own thread. The thread is not cancelled either. Keeps
+// errno.
 class [[nodiscard]] HeldSignals : NotCopied {
  public:
   HeldSignals() {
@@ -66,12 +67,12 @@ class [[nodiscard]] HeldSignals : NotCopied {
   }
 
  private:
-  NoCancel no_cancel_;  // first to begin, last to end: cancelling goes on to the thread's end
+  NoCancel no_cancel_;  // first to begin, last to end: a pending cancellation then ends the thread
   sigset_t before_;
 };
 
-// Used for work that may raise `kSignal` in this thread: holds the signal back, with all others,
-// and takes away the one that we caused. Keeps errno.
+// Used for work that may raise `kSignal` in this thread: holds back all signals, and removes the
+// one that we caused. Keeps errno.
 template <int kSignal>
 class [[nodiscard]] WithoutSignal : NotCopied {
  public:
@@ -96,9 +97,8 @@ class [[nodiscard]] WithoutSignal : NotCopied {
   HeldSignals held_;
 };
 
-// Used for changes to files. Writing past RLIMIT_FSIZE raises SIGXFSZ in the thread that writes,
-// and a signal that the program takes every millisecond (a sampling profiler's) makes fallocate
-// give up with EINTR.
+// Used for changes to files: writing past RLIMIT_FSIZE raises SIGXFSZ, and a sampling profiler's
+// signal every millisecond makes fallocate fail with EINTR.
 using NoSignals = WithoutSignal<SIGXFSZ>;
 
 }  // namespace tprof

@@ -5,18 +5,23 @@
 namespace tprof::in_time {
 namespace {
 
-// A disk may take some milliseconds to give room, and our thread some to get a core.
+// A disk may need some milliseconds to allocate, and our thread some to get a core.
 constexpr std::uint64_t kPatienceNs = 50'000'000;
 
-enum : std::uint32_t { free_place, taken, done, given_up };  // given_up: nobody waits any more
-std::atomic<std::uint32_t> g_state{free_place};              // futex
+enum : std::uint32_t {
+  free_place,
+  taken,
+  done,
+  given_up
+};                                               // given_up: the caller has stopped waiting
+std::atomic<std::uint32_t> g_state{free_place};  // futex
 alignas(std::max_align_t) unsigned char g_place[kRoom];
 bool (*g_run)(void*);
 void (*g_undo)(void*);
 bool g_succeeded;
 
-// Waits as background_thread.h does, for callers that may hold the lock of the mapping: the thread
-// takes none. False: time is up.
+// Waits as background_thread.h does, for callers that may hold the mapping's lock, since the thread
+// takes no lock. Returns false on a timeout.
 bool sleep_until(std::uint32_t seen, std::uint64_t until_ns) {
   const std::uint64_t now = now_ns();
   if (now >= until_ns) return false;
@@ -59,7 +64,7 @@ bool run(bool (*f)(void*), void (*undo)(void*)) {
   g_run = f;
   g_undo = undo;
   if (!start_background_thread(work)) {
-    // A process that can have no thread any more shall lose no count by it.
+    // Without another thread the process must still not lose counts.
     const bool succeeded = f(g_place);
     if (!succeeded) give_place_back();
     return succeeded;

@@ -1,5 +1,5 @@
-// Work on files whose file system may have stopped answering: a thread of ours does it, and who
-// needs it waits for 50 ms at most.
+// Work on files whose file system may have stopped answering: a thread of ours does it, and the
+// caller waits for at most 50 ms.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@ namespace in_time {
 
 inline constexpr std::size_t kRoom = 2048;
 
-// Takes the only place for such work, and gives it back. Null: other work stands there, perhaps for
+// Takes the only place for such work, and gives it back. Null: other work occupies it, perhaps for
 // ever.
 [[gnu::cold]] void* take_place();
 void give_place_back();
-// Runs f(work), for what is in the place. False: it did not succeed in time, and nothing in the
-// place may be touched. If it succeeds later, undo(work) follows.
+// Runs f(work) for the work in the place. Returns false if it did not succeed in time; nothing in
+// the place may then be touched. If it succeeds later, undo(work) follows.
 [[gnu::cold]] bool run(bool (*f)(void* work), void (*undo)(void* work));
 
 void after_fork();  // in the child: there is no such thread
 
 }  // namespace in_time
 
-// Runs work.run() on a thread of ours, on a copy of `work` that replaces it then. False: it failed,
-// or was not done in time. Then work.undo() follows there when it has succeeded after all.
+// Runs work.run() on a thread of ours, on a copy of `work` that then replaces it. Returns false if
+// it failed or was late. If it succeeds late, work.undo() follows.
 template <typename Work>
 bool done_in_time(Work& work) {
   static_assert(std::is_trivially_copyable_v<Work> && sizeof(Work) <= in_time::kRoom);

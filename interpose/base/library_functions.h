@@ -8,15 +8,14 @@
 
 namespace tprof {
 
-// Finds functions of a library by a dlsym, one after the other. The handle is null if it was not
-// opened.
+// Looks up functions of a library with a given dlsym. The handle is null if it was not opened.
 class LibraryFunctions : NotCopied {
  public:
   using Find = void* (*)(void* handle, const char* name);
   LibraryFunctions(void* handle, Find by) : handle_(handle), find_(by), whole_(handle != nullptr) {}
   ~LibraryFunctions() { dlerror(); }  // the program must not see our lookup errors
 
-  // Looks for nothing more after the first function that is missing.
+  // Looks up nothing more after the first missing function.
   template <typename F>
   void find(F*& function, const char* name) {
     if (!whole_) return;

@@ -17,7 +17,7 @@ constinit Lock g_lock{LockOrder::objects};
 thread_local constinit bool t_inside __attribute__((tls_model("initial-exec"))) = false;
 thread_local constinit bool t_fork_holds __attribute__((tls_model("initial-exec"))) = false;
 
-// Waits no longer than the list can take: a program that forks from a callback of its own
+// Waits no longer than reading the list can take: a program that forks in a callback of
 // dl_iterate_phdr holds the loader's lock itself.
 void before_fork() {
   constexpr std::uint64_t kLongestNs = 1'000'000'000;
@@ -48,7 +48,8 @@ bool iterate_loaded_objects(int (*callback)(dl_phdr_info*, std::size_t, void*), 
   const NoCancel no_cancel;
   if (g_lock.left_by_parent()) return false;
   const bool from_callback = t_inside;
-  t_inside = true;  // before the lock: a signal handler that comes here would wait for its thread
+  t_inside =
+      true;  // before the lock: a signal handler that gets here would wait for its own thread
   if (!from_callback) g_lock.lock();
   dl_iterate_phdr(callback, data);
   if (!from_callback) g_lock.unlock();
@@ -73,7 +74,7 @@ bool holds(const dl_phdr_info& object, std::uintptr_t address) {
 }
 
 std::string_view program_path(const void* within, std::span<char> buffer) {
-  // A loader that was itself executed, with the program as its argument, knows the program's path.
+  // A loader that was executed with the program as its argument knows the program's path.
   if (getauxval(AT_BASE) == 0) {
     Dl_info info{};
     if (dladdr(within, &info) == 0 || info.dli_fname == nullptr) return {};

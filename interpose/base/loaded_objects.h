@@ -1,9 +1,9 @@
-// The objects that the loader has mapped, and forks.
+// The objects that the loader has mapped, safe with forks.
 //
-// dl_iterate_phdr holds a lock of the loader, which a fork copies as it is (glibc gives the child
-// some of its locks back, not this one): a child that is forked meanwhile by another thread could
-// never load a library again. So a fork waits until we have finished. If one did not wait, its
-// child does without the list.
+// dl_iterate_phdr holds a lock of the loader, and a fork copies the lock as it is (glibc resets
+// some of its locks in the child, not this one). A child forked meanwhile by another thread could
+// never load a library again. A fork therefore waits until we have finished. If it could not wait,
+// the child does without the list.
 #pragma once
 
 #include <link.h>
@@ -16,10 +16,10 @@
 
 namespace tprof {
 
-// As dl_iterate_phdr; each_loaded_object() says the rest.
+// As dl_iterate_phdr; see each_loaded_object().
 bool iterate_loaded_objects(int (*callback)(dl_phdr_info*, std::size_t, void*), void* data);
 
-// Calls f(object) until it returns true. False, and nothing was called, in a child that was forked
+// Calls f(object) until it returns true. Calls nothing and returns false in a child that was forked
 // while a thread of its parent was in here.
 template <typename F>
 bool each_loaded_object(F&& f) {
@@ -29,14 +29,14 @@ bool each_loaded_object(F&& f) {
   return iterate_loaded_objects(call, &f);
 }
 
-// Addresses [begin, end). Those of an object enclose all its segments, and the gaps between them.
+// Addresses [begin, end). An object's range includes the gaps between its segments.
 struct AddressRange {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
 };
 AddressRange range_of(const dl_phdr_info& object);
 
-// True if the address lies in a segment that was loaded of the object.
+// True if the address lies in a loaded segment of the object.
 bool holds(const dl_phdr_info& object, std::uintptr_t address);
 
 // Returns the program's path, which the loader does not know; `within` is an address in the

@@ -32,19 +32,20 @@ inline void check_no_lock_is_held() {
 }
 
 // The only kind of lock, for the rare, short critical sections of bookkeeping; never on the path of
-// a call that moves data. A thread that does not get it sleeps. Starting takes a millisecond:
-// threads that yield to each other would keep every core busy in that time, and one of real-time
-// priority would never let the owner go on.
+// a call that moves data. A thread that has to wait sleeps. Starting takes a millisecond: threads
+// that yield to each other would keep every core busy for that time, and a real-time thread would
+// never let the owner run.
 //
-// The lock knows the process whose thread has it. However a child is forked, it takes over what a
-// thread of its parent held: no one is there to give it back.
+// The lock holds the owner's process. A forked child takes over a lock that a thread of its parent
+// held, since that thread can't release it there.
 class Lock {
  public:
-  // All zero if the order is not checked: a table with a lock takes no room in the library's file.
+  // All zero if the order is not checked, so that a table with a lock takes no space in the
+  // library's file.
   explicit constexpr Lock(LockOrder order) : order_(kLocksAreChecked ? order : LockOrder{}) {}
 
   void lock() { lock_until(UINT64_MAX); }
-  // False: time was up.
+  // Returns false on a timeout.
   bool lock_until(std::uint64_t until_ns) {
     const KeepErrno keep_errno;
     check_order();
@@ -61,7 +62,7 @@ class Lock {
       }
       const std::uint32_t waited_for = seen | kWaitedFor;
       if (seen != waited_for && !state_.compare_exchange_weak(seen, waited_for)) continue;
-      mine = waited_for;  // others may be waiting too
+      mine = waited_for;  // others may be waiting, too
       if (!sleep(waited_for, until_ns)) return false;
     }
   }
@@ -98,7 +99,7 @@ class Lock {
 
   static constexpr std::uint32_t kWaitedFor = 1U << 31;
   const LockOrder order_;
-  std::atomic<std::uint32_t> state_{0};  // the process whose thread has it; 0: nobody
+  std::atomic<std::uint32_t> state_{0};  // the owner's process; 0: free
 };
 
 // Holds the lock, with cancellation and the program's signals held back.

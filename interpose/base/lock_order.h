@@ -1,16 +1,16 @@
-// The order of all locks of the traced process: a thread that has one may take only locks that
-// stand below it. A debug build (or a sanitizer's) checks this, and that no thread that has one
-// waits for another thread.
+// The order of all locks in the traced process: a thread that holds one may take only locks below
+// it. Debug and sanitizer builds check this, and that no thread waits for another thread while it
+// holds one.
 #pragma once
 
 #include <cstdint>
 
 namespace tprof {
 
-// The name, who takes it and what is done under it. "calls": a thread of the program, in a call
-// that is not on the path of those that move data: the first of its kind, or one that makes or
-// destroys something. "ours": a thread of ours, at nice 10, which others may keep from running. No
-// lock is held over a write, or over a question to CUDA's driver, unless it says so.
+// The name, which threads take it, and what is done under it. "calls": threads of the program, in
+// calls off the hot path: the first of its kind, or one that makes or destroys something. "ours": a
+// thread of the library, at nice 10. No lock is held during a write or a call of the CUDA driver
+// unless the row says so.
 #define TPROF_LOCKS(X)                                                                             \
   X(start)        /* calls, once: reads settings, makes the mapping, starts the writer */          \
   X(since)        /* tprof_totals, tprof_reset; ours, for `tprof ctl reset`: copies of 75 KiB */   \
@@ -36,7 +36,7 @@ namespace tprof {
   X(unwinding)    /* calls: a return address's first of a thread */                                \
   X(cupti)        /* ours, and threads that ask for CUPTI, 1 s at most. Over questions to CUPTI */ \
   X(host_memory)  /* calls that allocate and free host memory */                                   \
-  X(memory)       /* whoever needs memory of our own: mprotect, seldom */
+  X(memory)       /* any thread that needs memory of the library: mprotect, seldom */
 
 enum class LockOrder : std::uint8_t {
 #define X(name) name,
@@ -49,11 +49,11 @@ inline constexpr const char* kLockNames[] = {
 #undef X
 };
 
-// The locks that a thread has.
+// The locks that a thread holds.
 class HeldLocks {
  public:
-  // Returns the name of the innermost lock held that is `lock` or stands below it; null: `lock` may
-  // be taken.
+  // Returns the name of the innermost held lock that is `lock` or below it; null: `lock` may be
+  // taken.
   constexpr const char* forbids(LockOrder lock) const {
     const std::uint32_t below = held_ >> static_cast<unsigned>(lock);
     if (below == 0) return nullptr;

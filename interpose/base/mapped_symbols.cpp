@@ -14,8 +14,7 @@
 namespace tprof {
 namespace {
 
-// We don't use strcmp: while dlsym is looked for, that may be a sanitizer's, which is not ready
-// yet.
+// Not strcmp: while dlsym is looked up, that may be a sanitizer's, which is not ready yet.
 bool same(const char* a, const char* b) {
   while (*a != '\0' && *a == *b) ++a, ++b;
   return *a == *b;
@@ -46,8 +45,8 @@ class Object {
     return each(DT_NEEDED, [&](const char* name) { return other.is_named(name); });
   }
 
-  // Searches the GNU hash table, which all linkers write. One version of a symbol is enough: NCCL
-  // and the CUDA runtime have one of each.
+  // Searches the GNU hash table, which all linkers write. It ignores symbol versions: NCCL and the
+  // CUDA runtime have one of each symbol.
   void* find(const char* name) const {
     if (symbols_ == nullptr || strings_ == nullptr || hash_ == nullptr) return nullptr;
     const std::uint32_t buckets = hash_[0];
@@ -81,10 +80,10 @@ class Object {
 
   template <typename T>
   const T* at(Elf64_Addr offset) const {
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader tells addresses as numbers
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader gives addresses as numbers
     return reinterpret_cast<const T*>(base_ + offset);
   }
-  // glibc relocates these entries where the section can be written.
+  // glibc relocates these entries if the section is writable.
   template <typename T>
   const T* table(Elf64_Sxword tag) const {
     for (const Elf64_Dyn* d = dynamic_; d->d_tag != DT_NULL; ++d) {
@@ -117,7 +116,8 @@ void each_object(F&& f) {
   each_loaded_object([&](const dl_phdr_info& info) { return f(Object(info)); });
 }
 
-// Returns the function `name` of the first object that is wanted(object) and has it, or null.
+// Returns the function `name` of the first object with it for which wanted(object) is true, or
+// null.
 template <typename F>
 void* find_where(const char* name, F&& wanted) {
   void* found = nullptr;
@@ -138,7 +138,7 @@ const link_map* map_of(const void* address) {
   return known == 0 ? nullptr : map;
 }
 
-// The functions of the dynamic linker were in a library of their own before glibc 2.34.
+// Before glibc 2.34 the dynamic linker's functions were in a separate library.
 void* symbol_of_libc(const char* name) {
   const link_map* map = dladdr1 == nullptr ? nullptr : map_of(&g_here);
   while (map != nullptr && map->l_prev != nullptr) map = map->l_prev;
@@ -150,7 +150,7 @@ void* symbol_of_libc(const char* name) {
   return found;
 }
 
-// musl can't tell where we are in its list of objects, so this searches every object but this
+// With musl our place in its list of objects is unknown, so this searches every object except this
 // library.
 void* symbol_elsewhere(const char* name) {
   return find_where(name, [](const Object& object) { return !object.holds(&g_here); });
@@ -179,7 +179,7 @@ void* symbol_beside(const void* address, const char* name) {
   return find_where(name, [&](const Object& object) { return object.holds(address); });
 }
 
-void* symbol_behind_us(const char* name) {
+void* next_symbol(const char* name) {
   if (dladdr1 == nullptr) return symbol_elsewhere(name);
   const link_map* map = map_of(&g_here);
   void* found = nullptr;
@@ -200,7 +200,7 @@ bool is_before_us(const void* address) {
 namespace loader {
 
 auto own_dlsym() -> void* (*)(void*, const char*) {
-  static constinit BehindUs<void* (*)(void*, const char*), symbol_of_libc> own("dlsym");
+  static constinit FunctionOnDemand<void* (*)(void*, const char*), symbol_of_libc> own("dlsym");
   const auto function = own.get();
   return function != nullptr ? function : &::dlsym;
 }
@@ -210,7 +210,7 @@ void* dlsym(void* handle, const char* name) {
 }
 
 void* dlopen(const char* file, int flags) {
-  static constinit BehindUs<void* (*)(const char*, int), symbol_of_libc> own("dlopen");
+  static constinit FunctionOnDemand<void* (*)(const char*, int), symbol_of_libc> own("dlopen");
   const auto function = own.get();
   return function != nullptr ? function(file, flags) : ::dlopen(file, flags);
 }

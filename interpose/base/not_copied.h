@@ -1,4 +1,4 @@
-// A base of classes whose objects stand for something that there is once.
+// A base class for objects that can't be copied.
 #pragma once
 
 namespace tprof {

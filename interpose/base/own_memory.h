@@ -1,9 +1,9 @@
-// Memory of the library's own: no heap, so usable inside the traced process. It is there too when
+// The library's own memory, without the heap, so usable inside the traced process. It works even if
 // the process can map no more (RLIMIT_AS, RLIMIT_DATA, vm.max_map_count).
 //
-// Its addresses are reserved as one mapping, before the process needs them all. Memory that was
-// given out grows at one end of that, so the kernel needs no further mapping for it. The first part
-// is writable from the start, and needs nothing of the kernel but its pages.
+// Its addresses are reserved as one mapping, before the process has used them up. Memory is given
+// out from one end of it, so the kernel needs no further mapping. The first part is writable from
+// the start, and needs only pages from the kernel.
 #pragma once
 
 #include <sys/mman.h>
@@ -20,9 +20,8 @@
 
 namespace tprof {
 
-// RLIMIT_AS counts reserved addresses too, and the program will want them: takes `most` bytes, or
-// as many as are at most a `part` of that limit, but no fewer than `least`. Returns null if there
-// are not that many.
+// Reserves `most` bytes, or a `part` of RLIMIT_AS if that is less, but at least `least`: the limit
+// counts reserved addresses, and the program needs them. Returns null if there are not that many.
 inline std::byte* reserve_addresses(std::uint64_t most, std::uint64_t least, std::uint64_t part,
                                     std::uint64_t& size) {
   rlimit limit{};
@@ -35,13 +34,13 @@ inline std::byte* reserve_addresses(std::uint64_t most, std::uint64_t least, std
   return nullptr;
 }
 
-// One end of reserved addresses, up to which they can be used.
+// The part of reserved addresses that is in use.
 struct Reserve {
-  std::byte* next = nullptr;      // from here on nobody has them
+  std::byte* next = nullptr;      // free from here on
   std::byte* writable = nullptr;  // up to here
   std::byte* end = nullptr;
 
-  // Returns null where there are none left, or no memory.
+  // Returns null if no addresses or no memory are left.
   std::byte* take(std::size_t bytes) {
     if (bytes > static_cast<std::size_t>(end - next)) return nullptr;
     if (next + bytes > writable && !make_writable(next + bytes)) return nullptr;
@@ -65,7 +64,7 @@ struct OwnMemory {
   bool tried = false;
   std::byte* begin = nullptr;
   Reserve rest;
-  void* given_back[64] = {};  // blocks of 2^n bytes, each with the address of the next one in it
+  void* given_back[64] = {};  // free blocks of 2^n bytes, as linked lists
 
   bool has(const void* at) const { return at >= begin && at < rest.end; }
   void reserve() {
@@ -117,8 +116,8 @@ inline void give_back_memory(void* at, std::size_t bytes) {
   block = at;
 }
 
-// Returns a larger block with what was in the smaller one, which is given back; null if there is
-// none, and then the smaller one stays.
+// Returns a larger block with the smaller one's contents, and frees the smaller one; null, and the
+// smaller one stays, if there is no memory.
 inline void* grow_memory(void* at, std::size_t bytes, std::size_t more) {
   void* larger = take_memory(more);
   if (larger == nullptr) return nullptr;
@@ -127,8 +126,8 @@ inline void* grow_memory(void* at, std::size_t bytes, std::size_t more) {
   return larger;
 }
 
-// Returns a new T that is never destroyed: exit() would destroy a static object before we are
-// through. Null: there is no memory.
+// Returns a new T that is never destroyed: exit() would destroy a static object while we still need
+// it. Null: there is no memory.
 template <typename T>
 T* make_in_own_memory() {
   void* at = take_memory(sizeof(T));

@@ -10,7 +10,7 @@
 
 namespace tprof {
 
-// When memory runs out it stops taking elements and failed() says so.
+// When memory runs out it takes no more elements, and failed() is true.
 template <typename T>
 class Pages : NotCopied {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -33,12 +33,13 @@ class Pages : NotCopied {
     std::copy(begin() + n, end(), begin());
     cut(size_ - n);
   }
-  // Asks gone(element) once for each, in their order, and removes those for which it is true.
+  // Removes the elements for which gone(element) is true; calls it once for each, in order.
   template <typename F>
   void erase_if(F&& gone) {
     cut(static_cast<std::size_t>(std::remove_if(begin(), end(), gone) - begin()));
   }
-  // Removes each that takes(one before it, it) has put into the one before it.
+  // Merges neighbours: removes each element that takes(previous, element) has merged into the
+  // previous one.
   template <typename F>
   void join(F&& takes) {
     std::size_t kept = 0;

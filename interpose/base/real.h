@@ -1,4 +1,4 @@
-// Real numbers as JSON has them, whatever the program's locale has for a point.
+// Real numbers in JSON, independent of the decimal point of the program's locale.
 #pragma once
 
 #include <clocale>
@@ -10,8 +10,7 @@
 
 namespace tprof {
 
-// Writes as many digits as it takes to read the same number back; null if it is not a number, or is
-// infinite.
+// Writes as many digits as are needed to read the same number back; null for NaN and infinities.
 inline Text& put_real(Text& out, double v) {
   if (!std::isfinite(v)) return out << "null";
   // This locale is glibc's own: nothing is allocated.

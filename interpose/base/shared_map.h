@@ -1,5 +1,5 @@
-// A growing map from 64-bit keys, which are a library's handles or addresses in the code, to values
-// of at most a word. For all threads at once.
+// A growing, thread-safe map from 64-bit keys (handles of a library, or code addresses) to values
+// of at most a word.
 #pragma once
 
 #include <atomic>
@@ -12,9 +12,8 @@
 namespace tprof {
 
 // Lookups take no lock; inserting and erasing do. The table is open addressing on anonymous pages,
-// at most half full. One that has become too small stays mapped for those who still read it. Keys 0
-// and 1 mark slots without an entry. No handle and no place in the code has such an address, so
-// they are never found and never inserted.
+// at most half full. An outgrown table stays mapped for its readers. Keys 0 and 1 mark slots
+// without an entry: no handle or code address has these values.
 template <typename Value>
 class SharedMap {
   static_assert(std::atomic<Value>::is_always_lock_free);
@@ -28,7 +27,7 @@ class SharedMap {
 
     std::size_t last() const { return ~std::uint64_t{0} >> shift; }
     std::size_t place(std::uint64_t key) const { return key * 0x9e3779b97f4a7c15ULL >> shift; }
-    // Null: the key is not there.
+    // Returns null if the key is not there.
     Slot* slot_of(std::uint64_t key) const {
       if (slot == nullptr || key <= kErased) return nullptr;
       Slot* const first = &slot[place(key)];
@@ -59,7 +58,7 @@ class SharedMap {
     return find(reinterpret_cast<std::uintptr_t>(handle), value) ? value : Value{};
   }
 
-  // Replaces what the key meant before. False: there is no memory.
+  // Replaces the key's earlier value. Returns false if there is no memory.
   bool insert(std::uint64_t key, Value value) {
     const LockGuard guard(lock_);
     if (key <= kErased || (!has_room() && !grow())) return false;
@@ -77,8 +76,8 @@ class SharedMap {
     Slot* slot = table.slot_of(key);
     if (slot == nullptr) return;
     slot->key.store(kErased, std::memory_order_release);
-    // Erased slots become empty again if no search goes on behind them: otherwise handles that come
-    // and go for ever would fill the table.
+    // Erased slots become empty again if no search goes past them: otherwise handles that come and
+    // go would fill the table.
     auto i = static_cast<std::size_t>(slot - table.slot);
     if (table.slot[(i + 1) & table.last()].key.load(std::memory_order_relaxed) != kEmpty) return;
     for (; slot->key.load(std::memory_order_relaxed) == kErased; slot = &table.slot[i]) {
@@ -114,7 +113,7 @@ class SharedMap {
     return table.slot != nullptr && 2 * (used_ + 1) <= table.last();
   }
 
-  // There is room.
+  // Requires a free slot.
   void put(const Table& table, std::uint64_t key, Value value) {
     Slot* slot = table.slot_of(key);
     if (slot == nullptr) {

@@ -12,7 +12,7 @@
 
 namespace tprof {
 
-// std::string_view::substr can throw and would bring libstdc++ into the traced process.
+// std::string_view::substr can throw, which would need libstdc++ in the traced process.
 constexpr std::string_view prefix(std::string_view s, std::size_t n) {
   return {s.data(), std::min(n, s.size())};
 }
@@ -23,7 +23,7 @@ constexpr std::string_view without_prefix(std::string_view s, std::size_t n) {
 constexpr std::string_view file_name(std::string_view path) {
   return without_prefix(path, path.rfind('/') + 1);
 }
-// Calls f(item) for each item of a list with commas; false where one is empty or f returns false.
+// Calls f(item) for each item of a comma-separated list; false if one is empty or f returns false.
 template <typename F>
 bool each_item(std::string_view list, F&& f) {
   for (;;) {
@@ -33,7 +33,7 @@ bool each_item(std::string_view list, F&& f) {
     list.remove_prefix(comma + 1);
   }
 }
-// False: the text is not just a number that T holds.
+// Returns false unless the whole text is a number that fits in T.
 template <typename T>
 bool parse_number(std::string_view text, T& number) {
   const char* end = text.data() + text.size();
@@ -58,12 +58,12 @@ class FixedText {
 
   FixedText& operator<<(std::string_view s) {
     s = prefix(s, room_ - size_);
-    if (!s.empty()) std::memcpy(to_ + size_, s.data(), s.size());  // empty text may have no address
+    if (!s.empty()) std::memcpy(to_ + size_, s.data(), s.size());  // an empty text may be null
     size_ += s.size();
     to_[size_] = '\0';
     return *this;
   }
-  // With zeros in front, up to `width` digits.
+  // Padded with zeros to `width` digits.
   FixedText& number(std::int64_t v, int width = 0) {
     char digits[24];
     const auto end = std::to_chars(digits, digits + sizeof digits, v).ptr;
@@ -95,7 +95,7 @@ class Comma {
   bool first_ = true;
 };
 
-// When memory runs out it stops taking text and failed() says so.
+// When memory runs out it takes no more text, and failed() is true.
 class Text {
  public:
   std::string_view view() const { return {bytes_.data(), bytes_.size()}; }
@@ -117,7 +117,7 @@ class Text {
   Text& operator<<(std::uint32_t v) { return number(std::uint64_t{v}); }
   Text& operator<<(std::int32_t v) { return number(std::int64_t{v}); }
 
-  // Writes null if the value is not known: never a made-up value.
+  // Writes null if the value is not known.
   template <typename T>
   Text& number_or_null(bool known, T v) {
     return known ? *this << v : *this << "null";
@@ -130,7 +130,7 @@ class Text {
     while (digits-- != 0) *this << "0123456789abcdef"[v >> 4 * digits & 15];
     return *this;
   }
-  // 64-bit value as a string of 16 hexadecimal digits; null for 0 where that means unknown.
+  // A string of 16 hexadecimal digits; null for 0, which means unknown.
   Text& hex16(std::uint64_t v) { return (*this << '"').hex(v, 16) << '"'; }
   Text& hex16_or_null(std::uint64_t v) { return v != 0 ? hex16(v) : *this << "null"; }
   Text& pointer(std::uint64_t v) {
@@ -161,7 +161,7 @@ class Text {
     return *this << std::string_view(digits, static_cast<std::size_t>(end - digits));
   }
 
-  // Appends the first character of `s`, escaped as JSON wants it; returns the bytes it took.
+  // Appends the first character of `s`, escaped for JSON; returns its number of bytes.
   std::size_t character(std::string_view s) {
     const auto c = static_cast<unsigned char>(s[0]);
     if (c == '"' || c == '\\') {

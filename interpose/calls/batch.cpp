@@ -64,7 +64,7 @@ void open_part(Thread& t, OpenCall& call, std::uint8_t function, const Batch& ba
   open_copy(t, call, function, {part.bucket, part.host, part.bytes, batch.stream, false}, captured);
 }
 
-// A batch in several directions has one time, and no share per direction.
+// The times of the directions of a batch are unknown, only their total.
 void leave_untimed(Thread& t, bool captured) {
   if (!device::on()) return;
   device::drop(t.timed);

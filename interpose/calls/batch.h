@@ -1,5 +1,5 @@
-// Calls that make many copies at once. In the ledger and in the lines a batch is one call for each
-// direction among its copies, with the bytes of that direction.
+// Calls that make many copies at once. In the ledger and in lines, a batch counts as one call for
+// each direction of its copies, with that direction's bytes.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace tprof {
 
-// An argument as it travels: a register or a place on the stack. Functions whose prototypes differ
-// between versions of CUDA pass on the longest list, so that whatever was given arrives.
+// An argument as passed: in a register or on the stack. Functions whose prototypes differ between
+// CUDA versions pass on the longest list of arguments.
 using RawArg = void*;
 struct Batch {
   struct Part {
     Bucket bucket;
-    HostMemory host;  // of all its copies, or unknown
+    HostMemory host;  // of all copies, or unknown
     std::uint64_t bytes;
   };
   static constexpr std::size_t kDirections = 5;
@@ -26,13 +26,13 @@ struct Batch {
   void add(const CopyArgs& copy);
 };
 
-// These read the arguments. A batch without parts is not counted: nobody knows how to read what
-// was given to the library of `real`, and the coverage notes it.
+// These read the arguments. A batch without parts is not counted, but noted in the coverage: the
+// argument layout of the library of `real` is unknown.
 Batch copies(RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg stream);
 Batch copies_12(const void* real, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count,
                 RawArg eighth, RawArg ninth);
 
-// While the call lasts only its first direction is seen.
+// During the call only its first direction is visible.
 void begin_batch(Thread& t, OpenCall& first, std::uint8_t function, const Batch& batch);
 void finish_batch(Thread& t, OpenCall& first, std::uint8_t function, const Batch& batch,
                   std::uint16_t result);

@@ -3,13 +3,12 @@
 namespace tprof {
 namespace {
 
-// Returns the kind of memory on the host's side of a copy between host and device. Wrapped
-// allocations tell it at no cost, and copies that have to be fast come from them. They can't prove
-// that memory is pageable: CUDA runtimes that are linked in and the driver's own functions pin
-// memory past them. So the driver is asked about other addresses, with one cuPointerGetAttributes a
-// call. That creates no context, leaves the runtime's last error alone, and costs little beside the
-// copy from pageable memory that follows. It is never asked for a captured call, nor if it just
-// told the direction (cudaMemcpyDefault).
+// Returns the kind of host memory of a copy between host and device. Wrapped allocations are known
+// at no cost, and fast copies use them. Other memory may be pageable, or pinned by a linked-in CUDA
+// runtime or the driver's functions, so the driver is asked, with one cuPointerGetAttributes per
+// call. This creates no context, does not change the runtime's last error, and costs little
+// compared with a copy of pageable memory. It is not asked for captured calls, nor if it just
+// returned the direction (cudaMemcpyDefault).
 HostMemory host_memory_of(Bucket bucket, const CopyArgs& a, bool captured) {
   const void* host = bucket == Bucket::H2D ? a.src : bucket == Bucket::D2H ? a.dst : nullptr;
   if (host == nullptr) return HostMemory::unknown;

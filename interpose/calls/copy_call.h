@@ -12,7 +12,7 @@ namespace tprof {
 // The driver is not asked about a captured call.
 driver::Direction direction_of(const CopyArgs& a, bool captured);
 
-// The facts that are recorded of a copy, or of a batch's copies in one direction.
+// The recorded facts of a copy, or of a batch's copies in one direction.
 struct OneCopy {
   Bucket bucket;
   HostMemory host;
@@ -20,7 +20,7 @@ struct OneCopy {
   cudaStream_t stream;
   bool sync;
 };
-// Fills the call's record, and says where it will be counted.
+// Fills the call's record, and determines its ledger row.
 void open_copy(Thread& t, OpenCall& call, std::uint8_t function, const OneCopy& copy,
                bool captured);
 

@@ -8,8 +8,8 @@
 namespace tprof::memory {
 namespace {
 
-// Sorted by begin. Frameworks cache pinned blocks, so changes are rare; a lookup is a binary search
-// between two reads of the version, and takes no lock. Past the limit an address is unknown.
+// Sorted by address. Frameworks cache pinned blocks, so changes are rare. A lookup takes no lock:
+// it is a binary search between two reads of the version. Memory beyond the limit is unknown.
 constexpr std::size_t kMaxRanges = 8192;
 struct Range {
   std::atomic<std::uintptr_t> begin;
@@ -43,7 +43,7 @@ std::size_t up_to(std::uintptr_t address) {
   return low;
 }
 
-// False: others kept changing the table.
+// Returns false if other threads kept changing the table.
 bool look_up(const void* address, HostMemory& kind) {
   kind = HostMemory::unknown;
   if (g_count.load(std::memory_order_relaxed) == 0) return true;
@@ -90,8 +90,8 @@ void add(const void* begin, std::size_t bytes, HostMemory kind) {
 }
 
 void remove(const void* begin) {
-  // Most memory that a program frees is not here, and its free need not wait for anybody. Whoever
-  // frees a range that is here knows that it was added.
+  // Most freed memory is not here, and its free need not take the lock. A thread that frees a range
+  // has seen it added.
   HostMemory kind{};
   if (look_up(begin, kind) && kind == HostMemory::unknown) return;
   const auto at = reinterpret_cast<std::uintptr_t>(begin);

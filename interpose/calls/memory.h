@@ -1,4 +1,4 @@
-// The kind of memory at an address, as far as wrapped allocations and the driver tell it.
+// The kind of memory at an address, known from wrapped allocations.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace tprof::memory {
 
-// Host memory that CUDA allocated, registered or manages.
+// Adds host memory that CUDA allocated, registered or manages.
 void add(const void* begin, std::size_t bytes, HostMemory kind);
 void remove(const void* begin);
 void remove_all();
-// Returns `unknown` if no wrapped allocation holds the address.
+// Returns `unknown` if no wrapped allocation contains the address.
 HostMemory kind_of(const void* address);
 
 void after_fork();  // in the child

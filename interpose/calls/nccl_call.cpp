@@ -5,7 +5,7 @@
 namespace tprof {
 namespace {
 
-// Null: calls of this kind, or on this communicator, are not numbered.
+// Null: calls of this kind, or on this communicator, have no sequence number.
 comms::Counter* counter_of(comms::State& state, std::uint32_t comm, Order order,
                            std::int32_t peer) {
   if (order == Order::collective && comm != 0) [[likely]]
@@ -42,7 +42,7 @@ void begin_nccl(Thread& t, OpenCall& call, NcclFunction function, const NcclArgs
   const auto ranks = static_cast<std::uint64_t>(comm == 0 ? 1 : state.nranks);
   const std::uint64_t bytes =
       function.elements == Elements::count_times_ranks ? size * ranks : size;
-  // In place, a gather's part lies at the rank's place in the whole, and so does a scatter's.
+  // In place means: the part of a gather or scatter is at the rank's offset in the whole buffer.
   const std::uint64_t own = static_cast<std::uint64_t>(state.rank) * size;
   const char* send =
       static_cast<const char*>(a.send) + (function.bucket == Bucket::RESHARDING ? own : 0);

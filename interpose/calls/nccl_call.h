@@ -23,7 +23,7 @@ struct NcclArgs {
   Reduce reduce = Reduce::none;
 };
 
-// One function, as far as it differs from the others.
+// The differences between functions.
 struct NcclFunction {
   std::uint8_t number;
   Bucket bucket;

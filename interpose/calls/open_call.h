@@ -1,6 +1,5 @@
-// The course of every recorded call: an open record before the real call, and after it one
-// transaction that counts it in the ledger and closes the record. Both halves are there once, for
-// all functions: a wrapper is small.
+// How every call is recorded: an open record before the real call, and after it one transaction
+// that counts the call in the ledger and closes the record. All wrappers share both halves.
 #pragma once
 
 #include "interpose/api/results.h"
@@ -12,24 +11,24 @@
 
 namespace tprof {
 
-// One call, from before the real one to after it, on its wrapper's stack.
+// One call, on its wrapper's stack.
 struct OpenCall {
-  const void* caller;  // it returns there
+  const void* caller;  // return address
   Record* record;
   CountedIn in;
-  std::atomic<std::uint64_t>* counter;  // the one that its number was taken from, or null
+  std::atomic<std::uint64_t>* counter;  // of its sequence number, or null
   bool wants_line;
   bool in_ring;
   bool is_nccl;
   bool grouped;           // it counts with its group
-  bool rare;              // it has one of these
-  std::uint64_t came_ns;  // of one call in 61: its time in the library counts as the library's
-  cudaGraph_t graph;      // it is captured into this one
+  bool rare;              // the call has one of the following
+  std::uint64_t came_ns;  // of one call in 61, whose time in the library is measured
+  cudaGraph_t graph;      // the call is captured into this graph
 
   explicit OpenCall(const void* from) : caller(from) {}
 
-  // These come before the real call. Between the last two, its maker fills all of the record but
-  // what start() and finish() write.
+  // Called before the real call. Between the last two, the caller fills the record, except for what
+  // start() and finish() write.
   [[gnu::always_inline]] void enter(Thread& t, bool nccl) {
     ++t.depth;
     in.name = 0;
@@ -37,7 +36,7 @@ struct OpenCall {
     is_nccl = nccl;
     grouped = rare = false;
   }
-  // True: it is captured.
+  // Returns true if the call is captured.
   [[gnu::always_inline]] bool is_captured(Thread& t, cudaStream_t stream) {
     if (--t.until_own_time != 0 && is_plain()) [[likely]]
       return false;
@@ -46,8 +45,8 @@ struct OpenCall {
   [[gnu::always_inline]] Record& open(Thread& t, bool line) {
     wants_line = line;
     record = &next_record(t, line, in_ring);
-    // Filling the record and finding its row take no time behind the clock's latency (3 ns less a
-    // call), but what they touch is then part of the call's time, some 5 ns.
+    // Reading the clock first hides the filling of the record and the search for its row behind the
+    // clock's latency (3 ns less per call), but adds some 5 ns to the call's time.
     record->start_ns = now_ns();
     return *record;
   }
@@ -56,7 +55,7 @@ struct OpenCall {
       add_time_and_site(t, function);
     publish(t, *record, function, in_ring);
   }
-  // After it.
+  // Called after it.
   [[gnu::noinline]] void finish(Thread& t, std::uint64_t now, std::uint16_t result);
 
  private:
@@ -73,8 +72,8 @@ template <typename F>
   return result;
 }
 
-// A graph launch: it has a line of its own, and a ledger row that multiplies what it executes.
-// Enters the call. False: the launch is captured. It becomes a child graph of another graph, and is
+// Enters a graph launch, which has its own line, and a ledger row that counts how often its
+// contents are executed. Returns false if the launch is captured: it becomes a child graph, and is
 // reported there (record/graphs.cpp).
 bool begin_launch(Thread& t, OpenCall& call, cudaGraphExec_t executable, cudaStream_t stream);
 

@@ -1,5 +1,5 @@
-// TPROF_TIMING=cupti: CUPTI records what each call has the device do. Here its records are read:
-// times of calls, and how long the device was busy with kernels.
+// TPROF_TIMING=cupti: reads CUPTI's records of each call's work on the device: times of calls, and
+// how long the device was busy with kernels.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -26,20 +26,22 @@ namespace tprof::device {
 namespace by_cupti {
 namespace {
 
-// How far off CUPTI may be when it converts a device's clock to the host's; it does not say.
+// The assumed error of CUPTI's conversion from a device's clock to the host's, which it does not
+// document.
 constexpr std::uint64_t kSlackNs = 100'000;
-constexpr std::uint64_t kReportedNs = 1'000'000'000;  // by then CUPTI has reported what began
-constexpr std::uint64_t kSoonNs = 400'000'000;    // wait for the rest of a call that it reported
-constexpr std::uint64_t kLateNs = 5'000'000'000;  // wait for a call that it did not report at all
+constexpr std::uint64_t kReportedNs = 1'000'000'000;  // CUPTI reports work within this time
+constexpr std::uint64_t kSoonNs = 400'000'000;        // waits for the rest of a reported call
+constexpr std::uint64_t kLateNs = 5'000'000'000;      // waits for a call without any report
 constexpr std::uint64_t kLingerNs = 1'000'000'000;
 constexpr std::uint64_t kTellEveryNs = 4'000'000'000;
 
-// Converts times of CUPTI's clock to the host's. CUPTI tells the current time in the clock of its
-// records, which runs at the pace of CLOCK_REALTIME. CLOCK_REALTIME may be set and slewed, so CUPTI
-// is asked again and again. It does not tell how well it knows a device's clock.
+// Converts CUPTI's times to the host's clock. CUPTI returns the current time of its records' clock,
+// which runs like CLOCK_REALTIME. That may be set and slewed, so CUPTI is asked repeatedly. Its
+// error for a device's clock is unknown.
 class CuptiClock {
  public:
-  // Takes the best of a few readings. False: CUPTI does not answer, and the last reading stays.
+  // Takes the best of a few readings. Returns false, and keeps the last one, if CUPTI does not
+  // answer.
   bool ask() {
     constexpr int kLooks = 4;
     bool any = false;
@@ -70,7 +72,7 @@ class CuptiClock {
 enum class Work : std::uint8_t { nccl, kernel, copy };
 constexpr std::size_t kWorks = 3;
 
-// The time from when the device began the work to when it had finished all of it.
+// From the beginning of the first work on the device to the end of the last.
 struct Ran {
   std::uint64_t start_ns;
   std::uint64_t end_ns;
@@ -95,11 +97,11 @@ struct Found {
   }
 };
 
-// The calls that CUPTI is to time. The calling thread gives each an id, under which CUPTI records
-// what the call makes the device do. The thread that reads CUPTI's records gives its place back.
+// The calls that CUPTI times. The calling thread gives each an id, under which CUPTI records its
+// work on the device. The thread that reads CUPTI's records frees the place.
 //
-// An id is the place's number and, in the bits above, how often the place was used. So late records
-// of a call that was given up are not taken for the call that has the place now.
+// An id is the place's number and, in the bits above, how often the place was used, so that late
+// records of an abandoned call are not taken for the place's next call.
 constexpr std::uint32_t kPlaceBits = 16;
 constexpr std::uint32_t kPlaces = 1U << kPlaceBits;
 struct Call {
@@ -109,15 +111,15 @@ struct Call {
   CUstream stream = nullptr;
   std::uint64_t stream_id = 0;     // streams::id_of
   std::uint64_t number = 0;        // a later call of its stream has a larger one
-  std::atomic<bool> whole{false};  // the call has returned, and the fields above are set
+  std::atomic<bool> whole{false};  // the call has returned; the fields above are set
   std::uint32_t next = 0;          // the next free place (FreeList)
-  // These are the reader's: its work so far, and the id that this is of.
+  // For the reader: its work so far, and the call's id.
   Found found{};
   std::uint64_t found_for = 0;
 };
-constinit Call g_call[kPlaces]{};  // memory that nobody has touched costs nothing
+constinit Call g_call[kPlaces]{};  // untouched memory costs nothing
 constinit FreeList<Call> g_free{};
-constinit std::atomic<std::uint32_t> g_made{0};  // places from here on have not been used yet
+constinit std::atomic<std::uint32_t> g_made{0};  // later places have not been used yet
 constinit std::atomic<std::uint64_t> g_number{0};
 
 Call* take() {
@@ -133,8 +135,8 @@ void give_back(Call& call) {
   g_free.give_back(g_call, call);
 }
 
-// Returns the work that was found for the call so far. Null: it was given up, and another call has
-// its place.
+// Returns the work found for the call so far. Null: it was abandoned, and another call has its
+// place.
 Found* found_for(std::uint64_t id) {
   Call& call = g_call[id % kPlaces];
   if (id < call.found_for) return nullptr;
@@ -143,9 +145,9 @@ Found* found_for(std::uint64_t id) {
   return &call.found;
 }
 
-// Matches device work to our calls. CUPTI numbers the calls of the runtime and of the driver. Some
-// records say that such a call was part of one of ours; others say when its work ran. They come in
-// any order. It is all zeros at first, so it can lie in pages that nobody has touched.
+// Matches device work to our calls. CUPTI numbers runtime and driver calls. Some records say which
+// of our calls one belongs to, others when its work ran; they come in any order. All zero at first,
+// so untouched pages cost nothing.
 class Matches {
  public:
   // Notes that CUPTI's `call` is part of our call `id`.
@@ -163,12 +165,12 @@ class Matches {
   }
 
  private:
-  // The number of CUPTI's latest calls that are remembered.
+  // How many of CUPTI's latest calls are kept.
   static constexpr std::uint32_t kCalls = 1U << 16;
   struct Entry {
     std::uint32_t call;
     std::uint64_t id;  // 0: not known
-    Found found;       // work that came before the id was known
+    Found found;       // work reported before the id
   };
 
   // Null: a later call has its place.
@@ -186,7 +188,7 @@ class Matches {
   Entry entry_[kCalls];
 };
 
-// The last call of each stream that is known to have begun on the device. Streams count from 0.
+// The latest call of each stream that is known to have begun on the device. Stream ids start at 0.
 constinit SharedMap<std::uint64_t> g_newest{LockOrder::handles};
 constexpr std::uint64_t kFirstKey = 2;
 
@@ -197,7 +199,7 @@ std::uint64_t newest(std::uint64_t stream) {
 
 class CuptiReader {
  public:
-  // The object lies in zeroed memory.
+  // The object is in zeroed memory.
   void begin(Compute* compute) { compute_ = compute; }
 
   void read(bool ending, bool window_open) {
@@ -220,7 +222,7 @@ class CuptiReader {
   }
 
  private:
-  // Records continue for a while after a window's end: calls made in it may still have to run.
+  // Records continue for a while after a window's end, since its calls may not have run yet.
   void open(bool window_open) {
     if (cupti::state() != cupti::State::in) return;
     const std::uint64_t now = now_ns();
@@ -249,7 +251,7 @@ class CuptiReader {
     counted_until_ns_ = until_ns;
   }
 
-  // At the end CUPTI may not have handed over the last kernels.
+  // At the end CUPTI may not have delivered the last kernels.
   void tell_known(std::uint64_t until_ns, bool ending, bool closing) {
     const std::uint64_t known_ns = closed_ns_ == 0 ? until_ns : std::min(until_ns, closed_ns_);
     compute_->known(known_ns, ending && closed_ns_ == 0, ending || closing, results::add_busy);
@@ -328,8 +330,9 @@ class CuptiReader {
     }
   }
 
-  // A call may have several kernels, so it is over only when a later call on its stream has begun.
-  // CUPTI may report the later call first: it holds a buffer back as long as something in it runs.
+  // A call may have several kernels, so it is complete only when a later call on its stream has
+  // begun. CUPTI may report the later call first: it keeps a buffer as long as something in it
+  // runs.
   static void settle(Call& call, bool ending) {
     std::uint64_t id = 0;
     if (!is_whole(call, id)) return;
@@ -359,12 +362,12 @@ class CuptiReader {
       const TimingLost unread = left ? TimingLost::tool : TimingLost::unread;
       return lose(over ? TimingLost::no_record : unread, call.of);
     }
-    // Within the clock's error a kernel may seem to begin before its call.
+    // By the clock's error a kernel may seem to begin before its call.
     const std::uint64_t start_ns = std::max(ran.start_ns, call.of.host_ns);
     results::add(call.of, call.stream, start_ns, ran.end_ns - ran.start_ns);
   }
 
-  // If a NCCL call has a kernel, its copies (as when it connects the ranks) do not count.
+  // If an NCCL call has a kernel, its copies (as for connecting ranks) do not count.
   static Ran time_of(const LedgerKey& key, const Found& found) {
     const auto ran_of = [&](Work work) { return found.ran[static_cast<std::size_t>(work)]; };
     Ran all{};
@@ -379,16 +382,16 @@ class CuptiReader {
   CuptiClock clock_;
   Compute* compute_;
   std::uint64_t counted_until_ns_;  // in the open window; 0: no window is open
-  std::uint64_t closed_ns_;       // when the window closed, while records still come; 0: otherwise
-  bool recorded_;                 // records have come before
-  std::uint32_t devices_;         // devices that had records, a bit each
-  std::uint32_t clocks_written_;  // for these devices
+  std::uint64_t closed_ns_;         // when the window closed, while records still come; otherwise 0
+  bool recorded_;                   // records have come before
+  std::uint32_t devices_;           // a bit for each device with records
+  std::uint32_t clocks_written_;    // for these devices
   std::uint64_t tell_again_ns_;
 };
 
 CuptiReader* g_cupti_reader = nullptr;
 
-// Makes us CUPTI's client. Returns what keeps us from it, or null.
+// Makes us CUPTI's client. Returns the reason for a failure, or null.
 const char* begin_reading(bool window_open) {
   static_assert(std::is_trivial_v<CuptiReader>);
   auto* reader = static_cast<CuptiReader*>(take_memory(sizeof(CuptiReader)));
@@ -417,7 +420,7 @@ void at_exit() {
 void enter() {
   if (const char* why = begin_reading(window_open())) {
     g_on.store(false, std::memory_order_relaxed);
-    complain(Trouble::timing, "TPROF_TIMING=cupti is not in force: ", why,
+    complain(Trouble::timing, "TPROF_TIMING=cupti has no effect: ", why,
              ". Calls have the host's times only");
   } else {
     std::atexit(at_exit);
@@ -426,7 +429,7 @@ void enter() {
   futex_wake(g_tried);
 }
 
-// The first look makes us CUPTI's client.
+// The first reading makes us CUPTI's client.
 std::uint32_t read(bool ending) {
   constexpr std::uint32_t kFlushMs = 200;
   constexpr std::uint32_t kNeverMs = 1U << 30;
@@ -441,8 +444,8 @@ void settle_in() {
   if (g_tried.load(std::memory_order_acquire) == 0) futex_wait(g_tried, 0, kPatienceMs);
 }
 
-// True if a call that can't be timed counts as lost: also one that comes before CUPTI is ready, of
-// a thread that does not wait for it or made after that wait timed out.
+// True if a call that can't be timed counts as lost. Includes calls before CUPTI is ready, of
+// threads that do not wait or whose wait timed out.
 bool wanted() {
   const cupti::State state = cupti::state();
   return state != cupti::State::leaving && state != cupti::State::out;

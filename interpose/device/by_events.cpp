@@ -1,5 +1,5 @@
-// TPROF_TIMING=events: a pair of events goes into the call's stream, one before the call and one
-// after it. Here they are read, too.
+// TPROF_TIMING=events: puts a pair of events into the call's stream, one before and one after the
+// call, and reads them.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -25,14 +25,14 @@
 
 namespace tprof::device {
 
-// Reads the pairs that the device has come to.
+// Reads the pairs that the device has reached.
 namespace reader {
 namespace {
 
 DeviceClock g_clock[kPools];  // of each pool's device
 
-// Reads pairs in the order of the calls. If the device has not finished one yet, it has not
-// finished later ones on the same stream or communicator either.
+// Reads pairs in the order of calls. If the device has not finished one, it has not finished later
+// ones of its stream or communicator either.
 class Reading {
  public:
   explicit Reading(Exposure& exposure) : exposure_(exposure) {}
@@ -68,7 +68,7 @@ class Reading {
     }
     return left;
   }
-  // Returns how many scopes are left since somebody asked.
+  // Returns, and resets, how many scopes are left.
   std::uint32_t take_scopes_left() { return std::exchange(scopes_left_, 0); }
   void lose_rest(Pool& pool) {
     read(pool);
@@ -80,14 +80,14 @@ class Reading {
   }
 
  private:
-  // When the last call that was read of a communicator ended.
+  // When a communicator's last read call ended.
   struct Ended {
     std::uint32_t comm;
     std::uint64_t number;
     std::uint64_t at_ns;
   };
 
-  // False: the device has not finished it yet.
+  // Returns false if the device has not finished it yet.
   bool read(Pair& pair) {
     const bool stands =
         std::find(standing_.begin(), standing_.end(), pair.stream) != standing_.end() ||
@@ -174,11 +174,11 @@ class Reading {
   Ended nobody_{};
 };
 
-// TPROF_TIMING=events: tells when devices computed, in a line for each interval.
+// Writes when devices computed: a line for each interval.
 class Computed {
  public:
-  // Puts what became known since the last call into lines. `clock`: of each pool's device.
-  // `ending`: nothing more will become known. Has `exposure` keep what is not told yet.
+  // Writes lines for what became known since the last call. `clock`: of each pool's device.
+  // `ending`: nothing more will become known. Makes `exposure` keep what is not written yet.
   void tell(Exposure& exposure, const DeviceClock* clock, std::uint64_t now_ns, bool ending);
 
  private:
@@ -194,7 +194,7 @@ class Computed {
   Pages<Interval> found_;
 };
 
-// Contexts of one device are told of together.
+// Contexts of one device are written together.
 void Computed::tell(Exposure& exposure, const DeviceClock* clock, std::uint64_t now_ns,
                     bool ending) {
   for (int ordinal = 0; ordinal < static_cast<int>(kTimedDevices); ++ordinal) {
@@ -208,8 +208,7 @@ void Computed::tell(Exposure& exposure, const DeviceClock* clock, std::uint64_t 
 
 void Computed::tell(Device& device, int ordinal, std::uint32_t pools, Exposure& exposure,
                     std::uint64_t now_ns, bool ending) {
-  // Work that still ran when the following of streams stopped is soon through, or nobody will know
-  // of it.
+  // How long to wait for work that was running when streams were last followed.
   constexpr std::uint64_t kPatienceNs = 400'000'000;
   const auto put = [&](const Interval& i, std::uint64_t idle_from_ns) {
     return results::add_busy(ordinal, i, idle_from_ns);
@@ -247,8 +246,8 @@ struct Reader {
 Reader* g_reader = nullptr;
 constinit std::atomic<std::uint32_t> g_scopes_left{0};  // by the last reading
 
-// A mark that is being made now is not seen yet, and may belong to a moment ago. Then streams are
-// known only as far as they were.
+// A mark that is just being made is not visible yet, and may have an earlier time: then streams are
+// known only as far as before.
 void begin_reading(Exposure& exposure, std::uint64_t now) {
   if (streams::no_room()) exposure.no_room();
   exposure.begin_reading(streams::at_rest() ? now : 0);
@@ -273,7 +272,7 @@ std::uint32_t read(bool ending) {
   begin_reading(g_reader->exposure, now);
   for (Pool& pool : g_pools) {
     if (pool.context() == nullptr || !pool.gate().enter()) continue;
-    CUcontext context = pool.context();  // it may have gone since; inside the gate it stays
+    CUcontext context = pool.context();  // may be gone already; inside the gate it stays
     if (context != nullptr && event_driver::enter(context)) left += read_pool(pool, ending);
     pool.gate().leave();
   }
@@ -304,7 +303,7 @@ struct Free {
 
 using stream_gates::Use;
 
-// Takes a pair to record events in `stream` with, while it is used.
+// Takes a pair for recording events in `stream`, and holds it during the use.
 Free free_pair(CUstream stream, const Use& use) {
   if (!use) return {nullptr, TimingLost::no_context};
   CUcontext context = event_driver::context_to_time_in(stream);
@@ -340,7 +339,7 @@ TimedCall start(CUstream stream) {
   Pair& pair = *free.pair;
   pair.since_ns.store(now_ns(), std::memory_order_relaxed);
   if (!record_or_give_back(pair, pair.begin)) return {nullptr, true, TimingLost::device};
-  pair.enqueued_ns = now_ns();  // what is enqueued after this comes later
+  pair.enqueued_ns = now_ns();  // later work is enqueued after this
   // cppcheck-suppress returnDanglingLifetime; the pair is its pool's
   return {&pair};
 }
@@ -353,7 +352,7 @@ bool may_end(const Pair& pair, const Use& use) {
 
 void end_pair(Pair& pair) {
   const Use use(pair.stream);
-  const bool there = pair.end != nullptr;  // else it went with its context
+  const bool there = pair.end != nullptr;  // otherwise gone with its context
   const bool may = there && may_end(pair, use);
   if (may && event_driver::record(pair.end, pair.stream)) {
     pair.to_read.store(true, std::memory_order_release);
@@ -403,8 +402,8 @@ void pass_by(CUstream stream, const Calls& of) {
   end_pair(pair);
 }
 
-// With one queue for the work of all streams (Megatron's setting), timing events would order what
-// was not ordered: NCCL's kernels and the program's would no longer overlap.
+// With one queue for all streams (Megatron's setting), timing events would serialize streams:
+// NCCL's kernels and the program's would no longer overlap.
 const char* disturbs() {
   const char* queues = environment_value("CUDA_DEVICE_MAX_CONNECTIONS");
   if (queues == nullptr || std::string_view(queues) != "1") return nullptr;
@@ -464,7 +463,7 @@ Pair* begin_scope(CUstream stream) {
   if (!on() || &mode() != &events_mode) return nullptr;
   const KeepErrno keep_errno;
   auto* pair = static_cast<Pair*>(start(stream, kNoNumber).held);
-  // A scope is no call: nothing of what streams compute has to be kept for it.
+  // A scope is not a call: what streams compute need not be kept for it.
   if (pair != nullptr) pair->since_ns.store(0, std::memory_order_relaxed);
   return pair;
 }

@@ -1,5 +1,4 @@
-// Counts how long each device was busy with kernels other than NCCL's, with one or many at a time,
-// and tells when.
+// Determines when and how long each device ran one or more kernels other than NCCL's.
 #pragma once
 
 #include <algorithm>
@@ -18,15 +17,15 @@ class Compute {
     if (device < kTimedDevices) kernels_.push_back({start_ns, end_ns, device});
   }
 
-  // Kernels are known from here on. If others may have run before, they may run on until the first
-  // that is known.
+  // Kernels are known from here on. `others`: earlier kernels may still run, until the first known
+  // one.
   void begins(std::uint64_t since_ns, bool others) {
     for (std::uint64_t& unsure : unsure_from_) unsure = others ? since_ns : 0;
   }
 
-  // Counts kernels that began by `until_ns` and are known by now. A kernel that CUPTI reports late
-  // is not counted any more if it ran before others that were counted.
-  // It tells `put` what it counts, as Intervals does; `put` also gets the device.
+  // Counts the known kernels that began by `until_ns`. A kernel reported late is not counted if it
+  // ran before counted ones. Calls `put` for what it counts, as Intervals does, with the device,
+  // too.
   template <typename Put>
   void settle(std::uint64_t until_ns, Head& head, Put&& put) {
     std::sort(kernels_.begin(), kernels_.end(),
@@ -48,8 +47,8 @@ class Compute {
     });
   }
 
-  // There are no more kernels that began before `until_ns`. `some_missing`: except behind the last
-  // one that is known. `ends`: nothing is known of what comes next.
+  // There are no more kernels that began before `until_ns`; with `some_missing`, except after the
+  // last known one. `ends`: nothing is known of what comes next.
   template <typename Put>
   void known(std::uint64_t until_ns, bool some_missing, bool ends, Put&& put) {
     for (std::uint32_t i = 0; i < kTimedDevices; ++i) {

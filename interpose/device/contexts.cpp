@@ -18,7 +18,7 @@ void each_pool(std::uint32_t pools, F&& f) {
   }
 }
 
-// `or_not_known`: also those that may be the device's, since nobody has made events there yet.
+// `or_not_known`: also pools without events yet, which may belong to the device.
 std::uint32_t pools_of(int device, CUcontext context, bool or_not_known) {
   std::uint32_t found = 0;
   for (const Pool& pool : g_pools) {

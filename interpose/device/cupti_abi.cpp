@@ -1,5 +1,5 @@
 // Checks our declarations against the vendor's headers, if the build has them. One of these headers
-// keeps the older records.
+// has the older records.
 #include "interpose/device/cupti_abi.h"
 
 #if __has_include(<cupti.h>) && __has_include(<cupti_activity_deprecated.h>)

@@ -1,10 +1,10 @@
-// The little of CUPTI that we use is declared here: libtprof.so is built without its headers and
-// runs with whichever version the process has.
+// Declares the parts of CUPTI that we use: libtprof.so is built without its headers and runs with
+// the process's version.
 //
-// Records have only the fields that lie at one place in all versions, from CUDA 11.0 to 13.0.
-// Kernels are CUpti_ActivityKernel4 to 10, copies CUpti_ActivityMemcpy to 6, copies between devices
-// CUpti_ActivityMemcpyPtoP to 4. The vendor's header checks them in cupti_abi.cpp, where there is
-// one. CUPTI itself walks from record to record, so their sizes do not matter.
+// Records have only the fields with the same offset in all versions, from CUDA 11.0 to 13.0: of
+// CUpti_ActivityKernel4 to 10, CUpti_ActivityMemcpy to 6, and CUpti_ActivityMemcpyPtoP to 4.
+// cupti_abi.cpp checks them against the vendor's header, if there is one. CUPTI itself iterates
+// over records, so their sizes do not matter.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@ enum class ActivityKind : std::uint32_t {
   memcpy = 1,
   driver = 4,
   runtime = 5,
-  kernel = 10,  // CONCURRENT_KERNEL: the other one (3) makes kernels wait for each other
+  kernel = 10,  // CONCURRENT_KERNEL: KERNEL (3) serializes kernels
   peer_memcpy = 22,
   external = 39,
 };
 
-// CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2: PyTorch's profiler has the other two.
+// CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2: PyTorch's profiler uses CUSTOM0 and CUSTOM1.
 inline constexpr std::uint32_t kOurs = 5;
 
 struct Record {

@@ -20,7 +20,7 @@ namespace tprof::cupti {
 namespace buffers {
 namespace {
 
-// Small, so that each comes back soon: CUPTI keeps one for as long as a kernel of it runs.
+// Small, so that each returns soon: CUPTI keeps a buffer as long as one of its kernels runs.
 constexpr std::size_t kSize = std::size_t{256} << 10;
 constexpr std::uint32_t kCount = 256;
 
@@ -30,7 +30,7 @@ struct Place {
 };
 constinit Place g_place[kCount]{};
 constinit FreeList<Place> g_free{};
-constinit FreeList<Place> g_came{};  // those whose buffers came back
+constinit FreeList<Place> g_came{};  // places with returned buffers
 constinit std::atomic<std::uint32_t> g_out{0};
 constinit std::atomic<std::uint8_t*> g_memory{nullptr};
 
@@ -90,7 +90,7 @@ bool begin() {
 
 namespace {
 
-// The libcupti of the CUDA that the process runs. We load it if it is not mapped yet.
+// The libcupti of the process's CUDA. We load it if it is not mapped yet.
 #define FUNCTIONS(X)                                                                              \
   X(subscribe, "cuptiSubscribe", (void** subscriber, void* callback, void* data))                 \
   X(unsubscribe, "cuptiUnsubscribe", (void* subscriber))                                          \
@@ -111,10 +111,10 @@ struct Library {
 
 constexpr int kOldest = 11;
 constexpr int kNewest = 13;
-constexpr int kReleasesOf11 = 8;  // each has a soname of its own
+constexpr int kReleasesOf11 = 8;  // each with its own soname
 
 struct Runtime {
-  int major = 0;  // 0: no shared one
+  int major = 0;  // 0: no shared runtime
   char folder[1024] = "";
 };
 
@@ -135,8 +135,8 @@ void* open_mapped(const char* soname) {
   return loader::dlopen(soname, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-// Looks beside the runtime: as in a wheel of CUDA 13, in one of CUDA 11 or 12, in a toolkit. Then
-// looks wherever the loader does.
+// Tries the folders beside the runtime, as in a wheel of CUDA 13, one of CUDA 11 or 12, and a
+// toolkit, then the loader's search path.
 void* open_new(const Runtime& runtime, const char* soname) {
   constexpr int kHow = RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE;
   if (runtime.folder[0] == '/') {
@@ -164,8 +164,8 @@ void* open_of(int major, Open&& open) {
   return nullptr;
 }
 
-// A runtime that is linked in does not tell its version. Then we take a libcupti that is mapped, or
-// else the newest.
+// The version of a linked-in runtime is unknown: then we take a mapped libcupti, or else the
+// newest.
 void* open_library() {
   const Runtime runtime = find_runtime();
   for (const bool mapped : {true, false}) {
@@ -180,8 +180,8 @@ void* open_library() {
   return nullptr;
 }
 
-// Call this on a thread that holds no lock of ours: the loader has its own. False: there is no
-// libcupti, or it lacks what we need. It stays mapped.
+// Call this without holding a lock of ours, since the loader takes its own. Returns false if there
+// is no libcupti, or it lacks something. It stays mapped.
 bool load(Library& library) {
   LibraryFunctions functions(open_library(), loader::dlsym);
 #define X(function, name, parameters) functions.find(library.function, name);
@@ -196,9 +196,9 @@ constinit bool g_forked = false;  // from a process that was CUPTI's client
 constinit Library g_cupti{};
 constinit Lock g_changing{LockOrder::cupti};
 void* g_subscriber = nullptr;
-std::atomic<std::uint32_t> g_left{0};  // futex; 1: we are out, after somebody was leaving
+std::atomic<std::uint32_t> g_left{0};  // futex; 1: leaving is done
 
-// An `external` record comes only with a record of a runtime or driver call: NCCL calls the driver,
+// `external` records come only with records of runtime or driver calls: NCCL calls the driver,
 // PyTorch the runtime.
 constexpr ActivityKind kKinds[] = {ActivityKind::external,    ActivityKind::runtime,
                                    ActivityKind::driver,      ActivityKind::memcpy,
@@ -210,7 +210,7 @@ bool in() {
   return g_state.load(std::memory_order_acquire) == State::in;
 }
 
-// Returns what keeps us from CUPTI, or null.
+// Returns the reason for a failure, or null.
 const char* subscribe() {
   if (!buffers::begin()) return "no memory";
   void* callback = reinterpret_cast<void*>(nothing);
@@ -253,7 +253,7 @@ bool start_records() {
   const LockGuard guard(g_changing);
   if (!in()) return false;
   for (const ActivityKind kind : kKinds) {
-    // A CUPTI that has no kind for copies between devices has them among the other copies.
+    // A CUPTI without a kind for copies between devices records them as other copies.
     if (g_cupti.enable(kind) != kSuccess && kind != ActivityKind::peer_memcpy) {
       for (const ActivityKind other : kKinds) g_cupti.disable(other);
       return false;
@@ -304,8 +304,7 @@ bool leave(void (*last_read)()) {
   const State now = state();
   if (now == State::entering || now == State::out || now == State::over) return false;
   const HeldSignals held_signals;
-  // Whoever has the lock may be waiting, in CUPTI, for a lock of the loader's that our caller
-  // holds.
+  // The lock's owner may be waiting, in CUPTI, for a lock of the loader that our caller holds.
   constexpr std::uint32_t kPatienceMs = 1000;
   if (!g_changing.lock_until(now_ns() + std::uint64_t{kPatienceMs} * 1'000'000)) return false;
   const State before = state();
@@ -319,8 +318,8 @@ bool leave(void (*last_read)()) {
   g_changing.unlock();
   if (before == State::leaving) wait_until(g_left, 1, kPatienceMs);
   if (before != State::in) return false;
-  // This comes after the unlock: the thread that looks may be about to take the lock. From here on
-  // nobody else changes the state.
+  // After the unlock, since the reading thread may be about to take the lock. From here on no other
+  // thread changes the state.
   last_read();
   g_state.store(State::out, std::memory_order_release);
   g_cupti.unsubscribe(g_subscriber);

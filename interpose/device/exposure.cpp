@@ -5,7 +5,7 @@
 namespace tprof::device {
 namespace {
 
-// Puts pieces in order, and joins those that overlap or touch.
+// Sorts pieces, and joins those that overlap or touch.
 void join(Pages<Interval>& pieces) {
   std::sort(pieces.begin(), pieces.end(),
             [](const Interval& a, const Interval& b) { return a.from_ns < b.from_ns; });
@@ -16,7 +16,7 @@ void join(Pages<Interval>& pieces) {
   });
 }
 
-// Returns the length of all `pieces` together, counting overlaps once.
+// Returns the total length of `pieces`, counting overlaps once.
 std::uint64_t union_of(Pages<Interval>& pieces) {
   join(pieces);
   std::uint64_t sum = 0;
@@ -71,12 +71,12 @@ void Exposure::add(Stream& s, const Segment& next) {
   segments.push_back(next);
 }
 
-// Takes the mark before this one as a sample of how long the stream is idle before a launch.
+// Uses the previous mark as a sample of how long the stream is idle before a launch.
 void Exposure::count_sample(Stream& s, const Mark& next) {
-  // Later ones count more: the program may have gone on to other kernels.
+  // Later samples count more: the program may now launch other kernels.
   constexpr double kMost = 16;
   if (!std::exchange(s.sampled, false) || next.begins_ns == UINT64_MAX) return;
-  // The launch would have come sooner without the mark.
+  // Without the mark the launch would have come sooner.
   const std::uint64_t host_ns = next.first_ns - std::min(next.first_ns, s.sample_cost_ns);
   const std::uint64_t came_ns = next.begins_ns - std::min(next.begins_ns, s.sample_cost_ns);
   const std::uint64_t idle_ns = came_ns - std::min(came_ns, s.sample_end_ns);
@@ -87,9 +87,9 @@ void Exposure::count_sample(Stream& s, const Mark& next) {
   of.busy_ns += static_cast<double>(host_ns - std::min(idle_ns, host_ns));
 }
 
-// Returns how long the stream was idle between the mark's launches, as samples of launches that
-// followed each other as quickly tell. Where there are none it was busy between two of them for as
-// long as in the next shorter kind, or else in the next longer.
+// Returns how long the stream was idle between the mark's launches, estimated from samples with
+// gaps of the same kind. Without such samples the busy time of a gap is taken from the next shorter
+// kind, or else the next longer.
 double Exposure::idle_between(const Stream& s, const Mark& m) {
   double idle_ns = 0;
   for (std::uint32_t kind = 0; kind < Mark::kGapKinds; ++kind) {
@@ -99,7 +99,7 @@ double Exposure::idle_between(const Stream& s, const Mark& m) {
     while (like < Mark::kGapKinds && s.gaps[like].samples == 0) ++like;
     if (like == Mark::kGapKinds) return -1;
     const Gaps& of = s.gaps[like];
-    const double usual_ns = 0.75 * Mark::kShortestGapNs * (1U << kind);  // the middle of the kind
+    const double usual_ns = 0.75 * Mark::kShortestGapNs * (1U << kind);  // the kind's middle
     idle_ns += m.gaps[kind] * (like == kind ? of.idle_ns / of.samples
                                             : std::max(usual_ns - of.busy_ns / of.samples, 0.0));
   }
@@ -113,9 +113,8 @@ void Exposure::count_busy(Stream& s, double launches, double ns) {
   s.busy_ns += ns;
 }
 
-// The stream ran dry in this time, or was dry already. Its launches kept it busy for `busy_ns` of
-// it, if they took as long as others usually do. Kernels differ: one of them may take eight times
-// as long.
+// The stream ran dry in this time, or was dry already. It was busy for an estimated `busy_ns`, if
+// its launches took as long as usual; as kernels differ, one may take eight times as long.
 void Exposure::ran_dry(Stream& s, std::uint64_t from_ns, std::uint64_t to_ns, double busy_ns) {
   constexpr double kFew = 16;
   constexpr double kTimes = 8;
@@ -136,7 +135,7 @@ void Exposure::fed(Stream& s, const Mark& m, std::uint64_t at) {
   const std::uint64_t put = std::clamp(m.enqueued_ns, from, at);
   const std::uint64_t until = m.slow_from_ns == 0 ? put : std::clamp(m.slow_from_ns, from, put);
   const std::uint64_t last = std::clamp(m.last_ns, from, until);
-  // From launch to launch, as far as the device had caught up with the host.
+  // Between launches, while the device had caught up with the host.
   double idle = 0;
   if (last > from) {
     const auto length = static_cast<double>(last - from);
@@ -146,7 +145,7 @@ void Exposure::fed(Stream& s, const Mark& m, std::uint64_t at) {
     add(s, {from, last, busy >= last - from && all >= 0, ExposureLost::host_late, busy});
     if (all < 0) idle = length / 2;
   }
-  // From the last of them on. A mark that is reached at once has found the stream empty.
+  // After the last launch. If a mark is reached at once, the stream was empty.
   const bool empty = m.empty || at <= m.made_ns + kNoiseNs;
   const auto so_far = static_cast<double>(last - from) - idle;
   if (m.slow_from_ns == 0 && (!empty || until - last <= kNoiseNs)) {
@@ -172,9 +171,10 @@ void Exposure::mark(const Mark& m) {
     count_sample(*s, m);
     fed(*s, m, at);
   }
-  // A device that has fallen behind has no gaps. Nobody knows when a slow launch's kernel ran.
+  // A device that lags behind the host has no gaps. It is unknown when the kernel of a slow launch
+  // ran.
   s->sampled = m.sample && m.slow_from_ns == 0 && s->last_ns <= m.enqueued_ns;
-  // Reached at once: the launch was through at some time before.
+  // Reached at once: the launch was done some time before.
   s->sample_end_ns = at <= m.made_ns + kNoiseNs ? (m.last_ns + at) / 2 : at;
   s->sample_cost_ns = m.made_ns - std::min(m.made_ns, m.enqueued_ns);
   s->open = m.kind != Mark::Kind::closes;
@@ -203,11 +203,11 @@ std::uint64_t Exposure::known_until(std::uint32_t devices) const {
     if (!s.open && !s.missed && s.standing) own = std::max(s.last_ns, s.enqueued_ns);
     until = std::min(until, own);
   }
-  // Nothing was launched on the device yet: only the first launch will tell that none came before.
+  // Nothing was launched on the device yet: only the first launch will show that none came before.
   return until == UINT64_MAX ? 0 : until;
 }
 
-// Returns the first segment that ends behind `ns`.
+// Returns the first segment that ends after `ns`.
 const Exposure::Segment* Exposure::segment_at(const Stream& s, std::uint64_t ns) {
   return std::lower_bound(
       s.segments.begin(), s.segments.end(), ns,
@@ -232,8 +232,8 @@ void Exposure::computed(std::uint32_t devices, std::uint64_t from_ns, std::uint6
         (at->certain ? certain_ : possible_).push_back(piece);
         continue;
       }
-      // Readers take half of what is unsure for computation: with as much of it as makes that
-      // right, the sums are. Where in this time, which is a millisecond at most, nobody knows.
+      // Readers count half of the unsure time as computation, so this marks as much as unsure as
+      // makes the sum right. Its place in this time, which is a millisecond at most, is unknown.
       const std::uint64_t length = piece.to_ns - piece.from_ns;
       const std::uint64_t twice =
           2 * std::min(at->busy_ns, at->to_ns - at->from_ns) * length / (at->to_ns - at->from_ns);
@@ -275,9 +275,9 @@ Exposed Exposure::judge(const CallSpan& c) {
   possible_.clear();
   bool any = false;
   ExposureLost why{};
-  std::uint64_t unsure = 0;  // uncertain pieces, of all streams
-  std::uint64_t blind = 0;   // those of which there are no samples
-  double busy = 0;           // how much of them is computation, as far as is known
+  std::uint64_t unsure = 0;  // length of the uncertain pieces of all streams
+  std::uint64_t blind = 0;   // length of those without samples
+  double busy = 0;           // estimated computation in them
   const auto may_have = [&](const Interval& piece, const Segment* segment) {
     const auto length_ns = piece.to_ns - piece.from_ns;
     const bool sampled = segment != nullptr && segment->sampled();
@@ -292,7 +292,7 @@ Exposed Exposure::judge(const CallSpan& c) {
     const Stream& s = stream_[i];
     if (s.device != c.device) continue;
     any = true;
-    // Work on the call's own stream does not run beside the call.
+    // Work on the call's own stream does not overlap with it.
     if (s.stream == c.stream) continue;
     const Segment* from = segment_at(s, c.start_ns);
     for (; from != s.segments.end() && from->from_ns < c.end_ns; ++from) {
@@ -336,7 +336,7 @@ void Exposure::forget_before(std::uint64_t ns) {
         segments.begin(), segments.end(), ns,
         [](const Segment& segment, std::uint64_t before) { return segment.to_ns < before; });
     const auto gone = static_cast<std::size_t>(keep - segments.begin());
-    // The rest is moved only when that is worth it.
+    // The rest is moved only if it pays.
     if (gone == 0 || (gone < 1024 && segments.size() < kMostSegments)) continue;
     segments.erase_first(gone);
   }

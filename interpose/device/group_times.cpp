@@ -29,11 +29,10 @@ void GroupTimes::start(const Thread& t) {
     s->of.count += call.call.count;
     s->of.tid = t.area->tid.load(std::memory_order_relaxed);
   }
-  // CUPTI knows the whole group under one id, and does not know its kernels by our names of
-  // streams.
+  // CUPTI records the whole group under one id, and its streams have other ids than ours.
   const bool one_time = !device::in_streams() && streams_ > 1;
   for (OnStream& s : std::span(stream_, streams_)) {
-    if (s.of.calls == 0) continue;  // they are captured
+    if (s.of.calls == 0) continue;  // captured calls
     // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
     auto* stream = reinterpret_cast<cudaStream_t>(s.stream);
     if (device::streams::on()) device::streams::waits(stream);
@@ -43,8 +42,8 @@ void GroupTimes::start(const Thread& t) {
   if (device::streams::on()) device::streams::turns_away();
 }
 
-// A stream's time is known by the communicator of its first call. Later calls on the others come
-// after this group, too.
+// A stream's time is stored under its first call's communicator. Later calls on the other
+// communicators come after this group, too.
 void GroupTimes::pass_by_others(const Thread& t) const {
   for (const GroupedCall& call : *t.pending) {
     if (call.graph != nullptr || !accepted(ncclResult_t(call.call.result))) continue;
@@ -58,7 +57,7 @@ void GroupTimes::pass_by_others(const Thread& t) const {
 
 void GroupTimes::stop(const Thread& t, ncclResult_t result) {
   for (const OnStream& s : std::span(stream_, streams_)) {
-    if (s.of.calls == 0) continue;  // they are captured
+    if (s.of.calls == 0) continue;  // captured calls
     // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
     auto* stream = reinterpret_cast<cudaStream_t>(s.stream);
     accepted(result) ? device::stop(s.timed, stream, s.of, result == ncclInProgress)

@@ -1,5 +1,5 @@
-// The device's time of a group's calls. The outermost End issues them, so the time is taken around
-// that, on each of their streams.
+// The device time of a group's calls. The outermost End issues them, so it is measured around the
+// End, on each of their streams.
 #pragma once
 
 #include <nccl.h>
@@ -17,14 +17,14 @@ class GroupTimes {
   void stop(const Thread& t, ncclResult_t result);
 
  private:
-  // NCCL makes one kernel of a stream's calls, which has one time. Calls of one row of the ledger
-  // share it; the shares of calls of different rows are not known, but when all of them ran is.
+  // NCCL makes one kernel of a stream's calls, so they have one time. Calls of one ledger row share
+  // it. The shares of different rows are not known, only the total.
   struct OnStream {
     std::uint64_t stream;
     device::Calls of;
     TimedCall timed;
   };
-  static constexpr std::size_t kStreams = 16;  // one for each device, as a rule
+  static constexpr std::size_t kStreams = 16;  // usually one per device
 
   OnStream* on_stream(const GroupedCall& call);
   void pass_by_others(const Thread& t) const;

@@ -1,4 +1,4 @@
-// Joins what became known of a device's computation into the intervals that get a line each.
+// Joins the known computation of a device into intervals, which get a line each.
 #pragma once
 
 #include <algorithm>
@@ -13,18 +13,18 @@ struct Interval {
   bool unsure = false;
 };
 
-// Joins those of one device. `put(Interval, idle_from_ns)` takes an interval, and since when the
-// device had certainly been idle before it; false: there was no room for it. Lost intervals are
-// told again later as one unsure interval.
+// Joins the intervals of one device. `put(Interval, idle_from_ns)` writes an interval, and since
+// when the device had certainly been idle before it; it returns false if there was no room. Lost
+// intervals are later written as one unsure interval.
 class Intervals {
  public:
-  // Kernels that follow each other are less than this apart. Such a gap counts as computation, or
-  // each kernel would have a line.
+  // Back-to-back kernels are less than this apart. Such gaps count as computation, or each kernel
+  // would have a line.
   static constexpr std::uint64_t kNoGapNs = 10'000;
-  // An interval that goes on is told in pieces, so that a kill loses no more.
+  // A long interval is written in pieces of this length, so that a kill loses no more.
   static constexpr std::uint64_t kPieceNs = 200'000'000;
 
-  // Intervals come in the order of time. Between two of them the device was idle.
+  // Adds intervals in order of time. Between two of them the device was idle.
   template <typename Put>
   void add(const Interval& next, Put&& put) {
     if (held_ && !joins(next)) {
@@ -39,7 +39,7 @@ class Intervals {
     }
   }
 
-  // All is told up to `until_ns`.
+  // Everything up to `until_ns` is known.
   template <typename Put>
   void known(std::uint64_t until_ns, Put&& put) {
     if (!held_) return;
@@ -48,7 +48,7 @@ class Intervals {
     if (ended || lost_ || last_.to_ns - last_.from_ns >= kPieceNs) flush(put);
   }
 
-  // Nothing is known of what comes next. An interval of length 0 says until when the device was
+  // Nothing is known of what comes next. An interval of length 0 marks until when the device was
   // idle.
   template <typename Put>
   void end(std::uint64_t until_ns, Put&& put) {
@@ -77,10 +77,10 @@ class Intervals {
   }
 
   Interval last_{};
-  bool held_ = false;               // `last_` was not put yet
-  bool lost_ = false;               // there was no room for it
-  bool any_ = false;                // one was put since the beginning or end()
-  std::uint64_t idle_from_ns_ = 0;  // where the last one that was put ends
+  bool held_ = false;               // `last_` is not written yet
+  bool lost_ = false;               // the last one found no room
+  bool any_ = false;                // one was written since the beginning or end()
+  std::uint64_t idle_from_ns_ = 0;  // end of the last one written
 };
 
 }  // namespace tprof::device

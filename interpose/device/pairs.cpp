@@ -86,8 +86,7 @@ namespace comm_order {
 
 namespace {
 
-// The last call of a communicator. Calls of one communicator are made by one thread at a time, or
-// NCCL itself does not know their order.
+// The last call of a communicator. NCCL requires that one thread at a time uses a communicator.
 struct Last {
   std::atomic<std::uint32_t> comm;
   std::atomic<std::uint64_t> stream;

@@ -10,9 +10,9 @@
 namespace tprof::device::results {
 namespace {
 
-constinit Thread g_own{};  // its own part of the ledger, and its records
+constinit Thread g_own{};  // has its own ledger and records
 
-// Commits what was read to the ledger, together with `fill`'s record if the ring has room for it.
+// Commits results to the ledger, together with `fill`'s record if the ring has room.
 template <typename Fill>
 bool close_record(Transaction& transaction, std::uint8_t function, Fill&& fill) {
   bool in_ring = false;
@@ -32,7 +32,7 @@ bool begin() {
 }
 
 void add(const Calls& of, CUstream stream, std::uint64_t start_ns, std::uint64_t ns) {
-  if (of.mixed) device::lose(TimingLost::mixed, of);  // none of them has a time of its own
+  if (of.mixed) device::lose(TimingLost::mixed, of);  // the rows' shares are unknown
   if (of.mixed && start_ns == 0) return;
   Transaction transaction(g_own);
   if (!of.mixed) {

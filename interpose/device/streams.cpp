@@ -29,12 +29,12 @@ struct Stream {
   std::atomic<std::uint64_t> id;         // 0: the entry is free
   std::atomic<bool> taken;               // a thread uses the fields below
   std::atomic<bool> missed;              // a thread gave up waiting for `taken`
-  std::atomic<bool> gone;                // the program has destroyed it, until it launches there
-  std::atomic<std::uint32_t> launching;  // threads that are in a launch
+  std::atomic<bool> gone;                // destroyed by the program, until the next launch on it
+  std::atomic<std::uint32_t> launching;  // threads in a launch
   std::uint32_t epoch;
   CUstream handle;
-  bool open;         // it was given work since the last wait
-  bool unseen;       // it may have got work that no mark accounts for
+  bool open;         // it got work since the last wait
+  bool unseen;       // it may have got work outside marks
   ExposureLost why;  // the reason for `unseen`
   Pace pace;
   std::uint64_t kernel_ns;  // when the last launch of a kernel or graph began
@@ -42,7 +42,7 @@ struct Stream {
   std::uint32_t waits;      // g_waits at the last launch
 };
 
-// This is no SharedMap: entries are made within launches, where nobody takes a lock or memory.
+// Not a SharedMap: entries are made during launches, which take no lock and no memory.
 constexpr std::uint32_t kStreams = 256;
 constinit Stream g_stream[kStreams]{};
 constinit std::atomic<std::uint64_t> g_open[kStreams / 64]{};
@@ -79,7 +79,7 @@ void set_open(Stream& s, bool open) {
   open ? g_open[at / 64].fetch_or(bit) : g_open[at / 64].fetch_and(~bit);
 }
 
-// Lets one thread at a time use a stream's fields. A thread that does not get in within
+// Lets one thread at a time use a stream's fields. A thread that fails to get them within
 // microseconds sets `missed` and goes on.
 class [[nodiscard]] Taken : NotCopied {
  public:
@@ -97,8 +97,8 @@ class [[nodiscard]] Taken : NotCopied {
   bool well_ = false;
 };
 
-// Resets a stream that was last used in an earlier epoch, whose work is not known. A stream first
-// seen in a process that was followed from its start has done no work before.
+// Resets a stream last used in an earlier epoch, whose work is unknown. A new stream in a process
+// followed from its start has done no work before.
 void refresh(Stream& s, CUstream handle) {
   s.handle = handle;
   if (s.gone.exchange(false) && s.open) {
@@ -114,7 +114,7 @@ void refresh(Stream& s, CUstream handle) {
   s.epoch = epoch;
 }
 
-// False: the stream is capturing, and nothing may be recorded in it.
+// Returns false if the stream captures, so that nothing may be recorded in it.
 bool put_mark(Stream& s, Mark::Kind kind, std::uint64_t now, bool empty = false,
               bool sample = false) {
   Mark mark{s.pace.fed()};
@@ -134,8 +134,7 @@ bool put_mark(Stream& s, Mark::Kind kind, std::uint64_t now, bool empty = false,
   return true;
 }
 
-// Marks a stream that the calling thread may have no call on: it is marked only where it can't be
-// destroyed meanwhile.
+// Marks a stream without a current call of this thread on it, if it can't be destroyed meanwhile.
 void mark_from_outside(Stream& s, Mark::Kind kind, std::uint64_t now) {
   const stream_gates::Use use(s.handle);
   if (use && g_standing_back.load() == 0 && !s.gone.load()) {
@@ -145,7 +144,7 @@ void mark_from_outside(Stream& s, Mark::Kind kind, std::uint64_t now) {
   }
 }
 
-// Marks the end of the work that was put into the stream so far.
+// Marks the end of the work enqueued in the stream so far.
 void follow(Stream& s) {
   const Taken taken(s);
   if (!taken || !s.open || s.pace.idle_since_mark() || !is_current(s) || s.launching.load() != 0)
@@ -206,7 +205,7 @@ void launches(cudaStream_t stream, Work work) {
   }
   if (!s->open || late) {
     put_mark(*s, !s->open || empty ? Mark::Kind::opens : Mark::Kind::passes, now, empty);
-    now = now_ns();  // the mark is no part of the launch
+    now = now_ns();  // leaves the mark out of the launch's time
   }
   const std::uint32_t waits = g_waits.load(std::memory_order_relaxed);
   s->pace.begins(now, std::exchange(s->waits, waits) != waits);
@@ -236,8 +235,7 @@ bool computes(cudaStream_t stream) {
   return s != nullptr && is_current(*s) && now_ns() - s->kernel_ns < kComputesNs;
 }
 
-// Streams wait for the legacy default stream, and it for them, unless they were created as
-// non-blocking.
+// The legacy default stream and all streams that are not non-blocking wait for each other.
 bool is_legacy(cudaStream_t stream) {
   return stream == nullptr || stream == cudaStreamLegacy;
 }

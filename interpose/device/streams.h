@@ -1,11 +1,11 @@
-// Follows what keeps the program's streams busy, from the calls that it makes. A stream computes
-// from the first kernel or graph launched on it after a wait until its next wait. A mark, which is
-// one event, stands in the stream at each of these places; exposure.h turns marks into times.
+// Follows what keeps the program's streams busy, from its calls. A stream computes from the first
+// launch of a kernel or graph after a wait until its next wait. At each of these places the stream
+// gets a mark, which is one event; exposure.h turns marks into times.
 //
-// The program's threads wait here only for another thread at the same stream, for a few
+// Threads of the program wait here only for another thread in the same stream, for a few
 // microseconds. A place that can't be marked counts as unseen and is reported. Budget of a launch
-// between two marks: 110 ns. A stream gets a mark in each millisecond, and behind one launch of 48.
-// It is queried (cuStreamQuery) once in a millisecond, and where its host comes back late.
+// between marks: 110 ns. A stream gets a mark every millisecond, and after one launch of 48. It is
+// queried (cuStreamQuery) every millisecond, and after long gaps.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -21,53 +21,51 @@ namespace tprof::device::streams {
 // True if launches and waits are followed now: TPROF_TIMING=events, in an open window.
 bool on();
 
-// Call these around a call that puts work of the program into a stream, unless the stream is
-// capturing.
+// Call these around a call that enqueues work of the program, unless the stream is capturing.
 enum class Work : std::uint8_t { kernel, copy };
 [[gnu::cold]] void launches(cudaStream_t stream, Work work = Work::kernel);
 [[gnu::cold]] void launched(cudaStream_t stream);
 
-// Returns an id that is unique in the process. A default stream has one for each device.
+// Returns an id that is unique in the process. A default stream has one per device.
 std::uint64_t id_of(cudaStream_t stream);
 
 // True if kernels were launched on the stream in the last 10 s.
 [[gnu::cold]] bool computes(cudaStream_t stream);
 
-// Call this before a call that makes a stream wait or that is no computation: what the stream was
-// busy with ends here.
+// Call this before a call that makes the stream wait, or that is not computation: the stream's work
+// ends here.
 [[gnu::cold]] void waits(cudaStream_t stream);
 bool is_legacy(cudaStream_t stream);
-// Call this before a call in which a thread waits: the streams may run dry meanwhile.
+// Call this before a call in which the thread waits: streams may run dry meanwhile.
 [[gnu::cold]] void host_waits();
-// Call this after a call that records one of the program's events. The program wants to know when
-// the stream gets there, so we should know too.
+// Call this after a call that records an event of the program: a place that matters to the program
+// gets a mark.
 [[gnu::cold]] void recorded(cudaStream_t stream);
-// Call this before the thread makes a call on a stream other than the one it launched on last: it
-// may not return to that one for long.
+// Call this before a call on another stream than the thread's last launch: it may not return to
+// that one soon.
 [[gnu::cold]] void turns_away();
 
-// Call this before the stream's handle becomes invalid, and close its gate then.
+// Call this before the stream's handle becomes invalid, and close its gate.
 [[gnu::cold]] void destroying(cudaStream_t stream);
 
-// Between these, contexts may go: no thread marks a stream that it makes no call on. Then their
+// While on, contexts may be destroyed: threads mark only the streams of their own calls. Off: their
 // streams are gone.
 void stand_back(bool now);
 void all_gone();
 
-// Call this when a window opens, or timing is switched on: work that is already there is not known.
+// Call this when a window opens, or timing is switched on: earlier work is unknown.
 void begin_epoch();
 void after_fork();
-// The program makes a call that should be followed before tracing has started, or within another
-// call.
+// A call that should have been followed came before tracing started, or within another call.
 void unseen();
 
-// Puts a mark into a stream (by_events.cpp). captures: nothing may be recorded there. lost: there
-// was no event for it, or the driver refused.
+// Puts a mark into a stream (by_events.cpp). captures: the stream captures, so no mark may be
+// recorded. lost: no event was free, or the driver refused.
 enum class Marked : std::uint8_t { made, captures, lost };
 Marked put_into(cudaStream_t stream, const Mark& mark);
 
-// The reader asks these. True if no mark is being made: marks made after this are later than a
-// now_ns() read before it.
+// For the reader. True if no mark is being made: later marks have later times than a now_ns() read
+// before this call.
 bool at_rest();
 bool no_room();  // there were more streams than can be followed
 

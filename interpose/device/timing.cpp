@@ -18,9 +18,9 @@ namespace own_thread {
 namespace {
 
 std::atomic<std::uint32_t> g_wake{0};      // futex: counts calls of wake()
-std::atomic<std::uint32_t> g_asked{0};     // how often a look was asked for
-std::atomic<std::uint32_t> g_answered{0};  // futex: how many of them were taken
-std::atomic<bool> g_ending{false};         // it is the last
+std::atomic<std::uint32_t> g_asked{0};     // readings requested
+std::atomic<std::uint32_t> g_answered{0};  // futex: readings done
+std::atomic<bool> g_ending{false};         // the next reading is the last
 std::uint32_t (*g_read)(bool ending);
 
 void* run(void*) {
@@ -82,10 +82,10 @@ constinit std::atomic<const Mode*> g_mode{&host_mode};
 std::atomic<std::uint32_t> g_every{1};
 std::atomic<std::uint64_t> g_number{0};
 std::atomic<bool> g_window{true};
-// When streams began to be followed, or did so again, and until when they were.
+// Streams are followed from here on, until g_until_ns.
 std::atomic<std::uint64_t> g_since_ns{0};
 std::atomic<std::uint64_t> g_until_ns{0};  // UINT64_MAX: they still are
-std::atomic<bool> g_switched_off{false};   // by `tprof ctl`; calls that have begun are still read
+std::atomic<bool> g_switched_off{false};   // by `tprof ctl`; begun calls are still read
 
 // Call this after a change of g_on or g_window, with a time before it.
 void note_followed(std::uint64_t before_ns) {
@@ -174,7 +174,7 @@ void begin(const Timing& timing) {
   if (const char* why = kModes[by]->disturbs()) {
     char words[64];
     const std::string_view name =
-        (FixedText(words) << "TPROF_TIMING=" << kTimers[by].name << " is not in force: ").view();
+        (FixedText(words) << "TPROF_TIMING=" << kTimers[by].name << " has no effect: ").view();
     return say(name, why);
   }
   start_mode(*kModes[by], timing.every);
@@ -248,13 +248,14 @@ cudaStream_t stream_of(const Record& r) {
   return reinterpret_cast<cudaStream_t>(r.stream);
 }
 
-// A group's calls are issued by its End, and timed there. A copy within a group is made at once.
+// Calls of a group are issued by its End, and timed there. Copies are executed at once, even within
+// a group.
 bool waits_for_group(const Thread& t, const Record& r, std::uint8_t function) {
   return t.group_depth != 0 && function != kMetaLaunch && !is_copy(r.bucket);
 }
 
-// Tells device/streams.h what the call does to its stream. True: it is work of a stream that
-// computes.
+// Reports the call's effect on its stream to device/streams.h. True: it is work of a computing
+// stream.
 bool follow(const Record& r, std::uint8_t function) {
   namespace streams = device::streams;
   cudaStream_t stream = stream_of(r);
@@ -277,10 +278,11 @@ bool follow(const Record& r, std::uint8_t function) {
 
 void start_timing(Thread& t, const Record& r, std::uint8_t function) {
   t.timed = {};
-  if (r.captured || waits_for_group(t, r, function)) return;  // it is not executed now
+  if (r.captured || waits_for_group(t, r, function)) return;  // not executed now
   const bool computes = device::streams::on() && follow(r, function);
   if (r.sync && device::in_streams()) {
-    t.timed = {nullptr, true, TimingLost::sync};  // the host waits, so the host's time is its time
+    t.timed = {nullptr, true,
+               TimingLost::sync};  // the host waits, so the host's time is the call's time
     return;
   }
   const bool numbered = function != kMetaLaunch && !is_copy(r.bucket);
@@ -291,7 +293,7 @@ void start_timing(Thread& t, const Record& r, std::uint8_t function) {
 void stop_timing(Thread& t, const Record& r, LedgerKey::Words key, bool ok) {
   const TimedCall timed = std::exchange(t.timed, {});
   if (timed.computes) device::streams::launched(stream_of(r));
-  // A copy from or to pageable memory returns when it has finished, and the stream is empty then.
+  // A copy from or to pageable memory returns when it has finished; the stream is then empty.
   if (timed.computes && r.host_memory == static_cast<std::uint8_t>(HostMemory::pageable)) {
     device::streams::recorded(stream_of(r));
   }

@@ -1,13 +1,12 @@
-// Measures how long calls take on the device. A thread of its own reads the times and adds them to
-// the ledger. With TPROF_TIMING=events, a pair of events goes into the call's stream, one before
-// the call and one after it. With TPROF_TIMING=cupti, CUPTI records what the call had the device
-// do.
+// Measures how long calls take on the device. A separate thread reads the times and adds them to
+// the ledger. With TPROF_TIMING=events, a pair of events is put into the call's stream, one before
+// and one after the call. With TPROF_TIMING=cupti, CUPTI records the call's work on the device.
 //
-// The thread that makes the call waits for nothing, allocates nothing and takes no lock. A call for
-// which no pair is free is not timed, and counts as such. (The first call in a context is the
-// exception: it makes the first pairs, which takes 1 ms.) Two records cost the call about 5 us, as
-// others have measured. The reader is not the writer's thread: if a device hangs, the driver's
-// answers can hang too, and the trace has to say so.
+// The calling thread does not wait, allocate or take a lock. If no pair is free, the call is not
+// timed, and counts as such. (Exception: the first call in a context makes the first pairs, which
+// takes 1 ms.) Recording two events takes the call about 5 us, as others have measured. The reader
+// is not the writer's thread: if a device hangs, calls of the driver can hang, too, and the trace
+// has to report that.
 #pragma once
 
 #include <cuda.h>
@@ -22,14 +21,14 @@
 #include "interpose/record/switches.h"
 #include "interpose/record/thread.h"
 
-// The thread that times calls. Whatever waits for a device, or may wait, waits here.
+// The thread that times calls. Only this thread waits for devices.
 namespace tprof::device::own_thread {
 
-// `read` is called again and again, and returns after how many milliseconds it wants to be called
-// again. `ending`: nothing more will come, and what is not known now is lost.
+// `read` is called repeatedly, and returns after how many milliseconds to call it again. `ending`:
+// nothing more will come, and what is not known now is lost.
 bool begin(std::uint32_t (*read)(bool ending));
 void wake();
-// Has the thread read, for the last time with `ending`, and waits until it has.
+// Makes the thread read, and waits until it has; the last time is with `ending`.
 void read_now(std::uint32_t timeout_ms);
 void last_read(std::uint32_t timeout_ms);
 
@@ -37,9 +36,9 @@ void last_read(std::uint32_t timeout_ms);
 
 namespace tprof {
 
-// Called if device::on(), before the real call, of which `r` has all but the outcome.
+// Called if device::on(), before the real call. `r` has everything except the outcome.
 [[gnu::cold, gnu::noinline]] void start_timing(Thread& t, const Record& r, std::uint8_t function);
-// Called after it, whether or not it is being timed.
+// Called after it, timed or not.
 [[gnu::cold, gnu::noinline]] void stop_timing(Thread& t, const Record& r, LedgerKey::Words key,
                                               bool ok);
 
@@ -47,22 +46,22 @@ namespace tprof {
 
 namespace tprof::device {
 
-// Times the program's scopes on the device, if it named their stream. A pair of events goes there,
-// one where the scope begins and one where it ends (TPROF_TIMING=events).
+// Times the program's scopes on the device, if they have a stream: a pair of events is put there at
+// the scope's beginning and end (TPROF_TIMING=events).
 struct Pair;
 
-// Null: it is not timed (not asked for, no window, sampled out, no pair, a stream that captures).
+// Null: not timed (not asked for, no window, sampled out, no pair, the stream captures).
 [[gnu::cold]] Pair* begin_scope(CUstream stream);
 [[gnu::cold]] void end_scope(Pair& pair, LedgerKey::Words key);
-// Waits until the ledger has the times of all scopes that have ended. False: not within that time.
+// Waits until the ledger has the times of all closed scopes. Returns false on a timeout.
 bool read_scopes(std::uint32_t timeout_ms);
 
-// For how long the program's threads waited for a device, between two calls that were timed: in
-// cudaStreamSynchronize and its like, and in launches behind a full queue. A host that did not wait
-// could not have been faster.
+// How long the program's threads waited for a device between two timed calls: in
+// cudaStreamSynchronize and the like, and in launches to a full queue. If a host did not wait, a
+// faster device would not have helped it.
 inline constinit std::atomic<std::uint64_t> g_waited_ns{0};
 
-// Less is what a call takes that waits for nothing.
+// Shorter times are those of calls that do not wait.
 inline constexpr std::uint64_t kShortestWaitNs = 10'000;
 
 inline void add_wait(std::uint64_t ns) {
@@ -78,37 +77,34 @@ inline bool on() {
   return g_on.load(std::memory_order_relaxed);
 }
 
-// Call this before the real call. TPROF_TIMING=events:N chooses one call of N by `number`. For a
-// collective that is its `seq`, so that all its ranks choose the same calls.
-inline constexpr std::uint64_t kNoNumber = UINT64_MAX;  // take one that no other call has
+// Call this before the real call. TPROF_TIMING=events:N chooses one call of N by `number`: a
+// collective's `seq`, so that all ranks choose the same calls.
+inline constexpr std::uint64_t kNoNumber = UINT64_MAX;  // takes a new number
 [[gnu::cold]] TimedCall start(CUstream stream, std::uint64_t number);
 
-// Call this after the real call, if it was accepted, whether or not it is timed. `in_progress`: its
-// work is still being enqueued.
+// Call this after the real call if it was accepted, timed or not. `in_progress`: its work is still
+// being enqueued.
 [[gnu::cold]] void stop(const TimedCall& timed, CUstream stream, const Calls& of, bool in_progress);
-// Call this instead of stop() if the call was refused, so that it counts nowhere.
+// Call this instead of stop() if the call was refused, so that it does not count.
 [[gnu::cold]] void drop(const TimedCall& timed);
 
 // True if times are taken between two points of a stream (device/mode.h).
 [[gnu::cold]] bool in_streams();
 
-// Calls are timed only while a window is open (TPROF_SCHEDULE). One is open unless somebody closes
-// it.
+// Calls are timed only while a window is open (TPROF_SCHEDULE). It is open at first.
 void set_window(bool open);
 
-// Starts timing with the session. Says so if the mode asked for would disturb the program.
+// Starts timing with the session. Prints a message instead if the mode would disturb the program.
 void begin(const Timing& timing);
-// Carries out `tprof ctl timing`: host, or events. Calls that have begun are timed to their end.
+// Executes `tprof ctl timing`: host or events. Calls that have begun are still timed.
 Obeyed change(const Timing& timing);
-// Before the first call, waits until CUPTI is ready, since calls are timed only from then on. It
-// waits a second at most: a thread that holds what CUPTI needs may be waiting for the caller's
-// locks.
+// Waits before the first call until CUPTI is ready, since calls are timed only from then on; at
+// most a second, since a thread that CUPTI needs may be waiting for the caller's locks.
 void settle_in();
-// Gives CUPTI up to the program, or a tool in it, that asks for it: calls are not timed any more.
+// Gives up CUPTI for the program, or a tool in it: calls are not timed any more.
 void make_way();
 
-// At the process's end, times what the devices have finished, for at most `timeout_ms`. Nothing is
-// timed after that.
+// At the process's end, reads finished times for at most `timeout_ms`. Nothing is timed after that.
 void end(std::uint32_t timeout_ms);
 void go_on();       // the process has not ended after all
 void after_fork();  // in the child: neither events nor thread are its own

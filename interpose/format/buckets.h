@@ -54,10 +54,10 @@ constexpr bool is_copy(Bucket b) {
          b == Bucket::MANAGED;
 }
 
-// Chrome category of graph launches. It is no bucket: the replayed ledger rows count what a launch
-// moves.
+// Chrome category of graph launches. It is not a bucket: the replayed ledger rows count what a
+// launch moves.
 inline constexpr std::string_view kGraphCategory = "GRAPH";
-// That of the calls of a communicator's life, which move nothing either.
+// Chrome category of the calls of a communicator's life, which move nothing either.
 inline constexpr std::string_view kLifeCategory = "COMM";
 
 }  // namespace tprof

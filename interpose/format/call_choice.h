@@ -1,5 +1,5 @@
-// The words that choose calls by what they are and by their size: those of TPROF_OPS and
-// TPROF_SIZES, and of the tool's --ops and --sizes. Usable inside the traced process.
+// The syntax of TPROF_OPS and TPROF_SIZES, and of the tool's --ops and --sizes: they select calls
+// by operation and by size. Usable inside the traced process.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ constexpr char lower_case(char c) {
   return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-// `*` stands for any text. Letters may be of any case.
+// `*` matches any text. Case does not matter.
 inline bool matches(std::string_view pattern, std::string_view name) {
   if (pattern.empty()) return name.empty();
   const std::string_view rest = without_prefix(pattern, 1);
@@ -25,7 +25,7 @@ inline bool matches(std::string_view pattern, std::string_view name) {
          matches(rest, without_prefix(name, 1));
 }
 
-// Reads "a-b", "a-", "-b" or "a" with parse(text, number). False if it is none of them.
+// Reads "a-b", "a-", "-b" or "a" with parse(text, number). Returns false for anything else.
 template <typename Number, typename Parse>
 bool parse_borders(std::string_view item, Number& least, Number& most, const Parse& parse) {
   const std::size_t dash = std::min(item.find('-'), item.size());

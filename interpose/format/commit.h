@@ -1,5 +1,5 @@
-// The commit blocks: how much of a ring file has reached its rank file. There are two, so that a
-// kill at any instruction leaves one of them whole.
+// The commit blocks: how much of a ring file has reached its rank file. There are two, so a kill at
+// any instruction leaves one of them whole.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,8 @@
 
 namespace tprof {
 
-// Returns the commit block in force, the one with the higher even generation. Null: none is whole.
+// Returns the commit block in force, the one with the higher even generation. Null: neither is
+// whole.
 inline CommitBlock* committed_block(Head& head) {
   CommitBlock* best = nullptr;
   for (CommitBlock& block : head.commit) {

@@ -42,8 +42,8 @@ inline constexpr std::string_view kObeyedNames[] = {"done",     "already",  "sch
                                                     "unknown",  "late"};
 inline constexpr std::size_t kObeyedCount = 10;
 
-// Parses "3" (3 steps; `from` is 0) or "3@120" (3 steps from the 120th on, counted from 1). False:
-// the text is neither.
+// Parses "3" (3 steps; `from` is 0) or "3@120" (3 steps from the 120th on, counted from 1). Returns
+// false for any other text.
 inline bool parse_window(std::string_view text, std::uint32_t& steps, std::uint64_t& from) {
   const std::size_t at = std::min(text.find('@'), text.size());
   from = 0;

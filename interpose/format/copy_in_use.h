@@ -1,4 +1,4 @@
-// Reading an object that its owning thread may be writing at this moment.
+// Reads an object that its owning thread may be writing at this moment.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace tprof {
 
-// Copies an object word by word while its owner may be changing it. The copy means nothing until
-// the caller has found, by the owner's `committed` or by copying again, that the object did not
-// change. The owner uses plain stores, since that is the hot path: this is the one deliberate race
-// with it, and ThreadSanitizer is told so.
+// Copies an object word by word while its owner may be changing it. The copy is valid only once the
+// caller has checked, by the owner's `committed` or by copying again, that the object did not
+// change. The owner is on the hot path and uses plain stores. This is the one deliberate race with
+// it, and is hidden from ThreadSanitizer.
 template <typename T>
 __attribute__((no_sanitize("thread"))) inline T copy_in_use(const T& from) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(std::uint64_t) == 0 &&

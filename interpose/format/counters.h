@@ -1,4 +1,4 @@
-// Counters: several values as of one moment, as they are stored in a thread's ring.
+// Counters, as stored in a thread's ring: several values of one moment.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@ namespace tprof {
 
 inline constexpr char kCounterCategory[] = "COUNTER";
 inline constexpr std::uint32_t kMaxCounterValues = 8;
-inline constexpr std::uint32_t kMaxCounterNames = 128;  // bytes, with a NUL behind each
+inline constexpr std::uint32_t kMaxCounterNames = 128;  // bytes, with a NUL after each
 
-// A counter's records (RangeRecord, kMetaCounter and then kMetaRangeMore) hold its values, which
-// are the last of `value`, and its names: its own, then a key for each value. In these records
-// `length` is the length of the names, and `kind` is the number of values.
+// A counter's records (RangeRecord: kMetaCounter, then kMetaRangeMore) hold its values, which are
+// the last of `value`, then its own name and a key for each value. `length` is the length of the
+// names, and `kind` is the number of values.
 struct Counter {
   double value[kMaxCounterValues];
   char names[kMaxCounterNames];

@@ -1,6 +1,6 @@
-// The gaps that a traced process knows of: libraries that move data past the wrappers, and other
-// tools beside us. The mapped file holds only the facts. Whoever writes the footer, the process or
-// a recovery, derives what follows from them.
+// The gaps that a traced process knows of: libraries that move data without the wrappers, and other
+// tools in the process. The mapped file holds only the facts. The process or a recovery draws the
+// conclusions when it writes the footer.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ namespace tprof {
   X(nvshmem, "nvshmem") X(cufile, "cufile") X(mscclpp, "mscclpp") X(ucx, "ucx") X(mpi, "mpi")   \
   X(gdrcopy, "gdrcopy") X(vllm, "vllm") X(flashinfer, "flashinfer") X(deep_ep, "deep_ep")        \
   X(uccl, "uccl") X(ncclx, "ncclx") X(dali, "dali") X(jax, "jax") X(tensorflow, "tensorflow") X(cupy, "cupy") \
-  /* unseen only where another one serves the wrapped functions */                              \
+  /* unseen only if another one serves the wrapped functions */                              \
   X(nccl, "second_nccl") X(cudart, "second_cudart")                                             \
-  /* unseen only where no shared CUDA runtime is mapped, and no wrapped call came to it */      \
+  /* unseen only if no shared CUDA runtime is mapped, and no wrapped call reached it */      \
   X(driver, "static_cudart")                                                                    \
   X(dlsym, "dlsym")                    /* functions were taken from it by address */            \
   X(uncounted, "uncounted")            /* calls of it, or copies of it, have no bytes */        \
@@ -59,7 +59,7 @@ constexpr bool is_tool(Note n) {
 struct KnownObject {
   std::string_view name;
   Note note;
-  std::string_view folder = {};  // must be in its path, where the name alone is too vague
+  std::string_view folder = {};  // must be in its path if the name alone is too vague
 };
 inline constexpr KnownObject kKnownObjects[] = {
     {"libnccl.so", Note::nccl},
@@ -136,8 +136,8 @@ inline bool serves(const Head& head, std::string_view path) {
   return false;
 }
 
-// True if wrapped functions of the CUDA runtime were passed on to any library at all: the runtime
-// may be linked into a library that exports it.
+// True if wrapped CUDA runtime functions were passed on to any library: another library may contain
+// and export the runtime.
 inline bool cudart_serves(const Head& head) {
   for (const Function& f : head.function) {
     if (f.library != 0 && bounded_text(f.name).starts_with("cuda")) return true;
@@ -146,9 +146,9 @@ inline bool cudart_serves(const Head& head) {
 }
 
 // Returns what a noted object means, in the contract's words; empty if it is ordinary. If there are
-// several NCCLs, one that served no wrapped call was called past us, or not at all. A single one
-// may simply not have been called yet. A CUDA runtime that served no call at all, not even an
-// allocation, is suspicious even if it is the only one.
+// several NCCLs, one without a wrapped call was called without the wrappers, or not at all. A
+// single NCCL may simply not have been called yet. A CUDA runtime without any wrapped call, not
+// even an allocation, is suspicious even if it is the only one.
 inline std::string_view kind_of(const Head& head, const NotedObject& noted) {
   const auto note = static_cast<Note>(noted.note);
   if (note != Note::nccl && note != Note::cudart && note != Note::driver) return note_name(note);
@@ -167,7 +167,7 @@ inline std::string_view kind_of(const Head& head, const NotedObject& noted) {
   return "uncalled_cudart";
 }
 
-// The writer of the notes knows these beside the head.
+// Counts for the notes that only the lines' writer knows.
 struct Overflows {
   bool streams = false;
   std::uint64_t others = 0;    // calls that found no row of their own

@@ -1,4 +1,4 @@
-// Data types under the numbers of ncclDataType_t (nccl.h 2.32), then our own for copies.
+// Data types, numbered as ncclDataType_t (nccl.h 2.32), then our own for copies.
 #pragma once
 
 #include <bit>
@@ -41,7 +41,7 @@ TPROF_DTYPES(X)
 
 // Copies carry no type: their element is TPROF_COPY_ELEMENT_SIZE bytes.
 inline constexpr std::uint8_t kDtypeByte = 64;
-// A type that a newer NCCL added: its calls count, but its size is unknown and given as 0.
+// A type that a newer NCCL added: its calls count, but its size is unknown and stored as 0.
 inline constexpr std::uint8_t kDtypeUnknown = 65;
 
 constexpr std::uint8_t dtype_from_nccl(int value) {
@@ -50,7 +50,7 @@ constexpr std::uint8_t dtype_from_nccl(int value) {
              : kDtypeUnknown;
 }
 
-// The sizes of all types, four bits each: a call reads no table for its own.
+// The sizes of all types, four bits each, so that a call needs no table lookup.
 inline constexpr std::uint64_t kDtypeSizes = [] {
   std::uint64_t sizes = 0;
   for (std::size_t i = 0; i < kDtypeCount; ++i) sizes |= std::uint64_t{kDtypes[i].size} << 4 * i;

@@ -2,8 +2,8 @@
 //
 // A row has two slots of values. A transaction writes into the older slot of each row that it
 // touches and marks the slot with its number. A single store to the thread's `committed` then makes
-// all of them valid at once. So a kill at any instruction leaves either all of a call (or of a
-// group's calls, and of their records) or nothing of it. tests/fault tries this.
+// all of them valid at once. A kill at any instruction therefore leaves all of a call (or of a
+// group's calls and their records) or nothing of it. tests/fault tries this.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@
 
 namespace tprof {
 
-// in_graph: what one launch of a graph executes. No line of the ledger has such rows.
+// in_graph: what one launch of a graph executes. These rows are not in the ledger's lines.
 enum class Mode : std::uint8_t { direct, captured, replayed, in_graph };
 inline constexpr const char* kModeNames[] = {"direct", "captured", "replayed"};
 
@@ -30,11 +30,11 @@ constexpr std::string_view mode_name(Mode mode) {
   return i < sizeof kModeNames / sizeof *kModeNames ? kModeNames[i] : "?";
 }
 
-// waiting: calls of an open group that found the ring full. timed: those of `counted` that were
-// timed on the device, with their count, and with the device's time in the fields for the host's.
-// The longest is that of one call, or of its share where one group issued several calls together.
+// waiting: calls of an open group that found the ring full. timed: calls of `counted` that were
+// timed on the device; the fields for the host's time hold the device's. The longest is of one
+// call, or of its share of a group that issued several together.
 //
-// exposed: those of `timed` whose exposed part is known. `count` holds their device time, the
+// exposed: calls of `timed` whose exposed part is known. `count` holds their device time, the
 // fields for the host's time hold the exposed part, and `failed` counts the late calls.
 enum class RowKind : std::uint8_t { counted, waiting, timed, exposed };
 
@@ -51,12 +51,12 @@ struct LedgerKey {
   Mode mode;
   std::int8_t bytes_class;  // floor(log2(bytes of the call)), -1 for 0; kMetaSignature: bin
   RowKind kind;
-  ThreadKind thread;       // timed and exposed rows; the others have their area's
+  ThreadKind thread;       // of timed and exposed rows; other rows have their thread area's
   HostMemory host_memory;  // of copies between host and device
   std::uint32_t comm;      // as in a record: communicator, copies: device + 1; 0: none
   std::uint32_t graph;     // in_graph: the graph whose launches execute it; kMetaLaunch: executable
 
-  // The key as two words, the form in which the hot path makes and compares it.
+  // The key as two words: the hot path makes and compares it in this form.
   struct Words {
     std::uint64_t low, high;
   };
@@ -65,8 +65,8 @@ struct LedgerKey {
 };
 static_assert(sizeof(LedgerKey) == 16);
 
-// Packs the key with shifts: assigning bytes that are then read as words fails store forwarding.
-// Little-endian, as every machine with CUDA is.
+// Packs the key with shifts, since bytes stored one by one and read as words defeat store
+// forwarding. Little-endian, as every machine with CUDA is.
 constexpr LedgerKey::Words key_words(std::uint8_t function, Bucket bucket, std::uint8_t dtype,
                                      Mode mode, std::int8_t bytes_class, std::uint32_t comm,
                                      std::uint32_t graph,
@@ -78,8 +78,9 @@ constexpr LedgerKey::Words key_words(std::uint8_t function, Bucket bucket, std::
           std::uint64_t{comm} | std::uint64_t{graph} << 32};
 }
 
-// Returns the key of another kind of row beside `key`'s. A waiting row holds calls of an open group
-// that have no record: a process that dies in the group leaves them unfinished, and not unknown.
+// Returns the key of the row of kind `kind` that belongs to `key`. A waiting row holds calls of an
+// open group that have no record, so they count as unfinished, not as unknown, if the process dies
+// in the group.
 constexpr LedgerKey::Words beside(LedgerKey::Words key, RowKind kind) {
   return {key.low | std::uint64_t{static_cast<std::uint8_t>(kind)} << 40, key.high};
 }
@@ -89,7 +90,7 @@ constexpr LedgerKey::Words waiting(LedgerKey::Words key) {
 constexpr LedgerKey::Words timed(LedgerKey::Words key) {
   return beside(key, RowKind::timed);
 }
-// Adds the kind of the calls' thread, for rows that lie in another thread's ledger.
+// Adds the kind of the calls' thread, for rows in another thread's ledger.
 constexpr LedgerKey::Words of_thread(LedgerKey::Words key, ThreadKind kind) {
   return {key.low | std::uint64_t{static_cast<std::uint8_t>(kind)} << 48, key.high};
 }
@@ -126,8 +127,8 @@ inline LedgerKey key_of(const LedgerRow& row) {
   return key;
 }
 
-// Returns the values as of the last committed transaction. `committed` is that of the row's thread.
-// If the thread commits during the read, the slots are read again.
+// Returns the values of the last committed transaction. `committed` belongs to the row's thread. If
+// the thread commits during the read, the slots are read again.
 inline LedgerValues read_row(const LedgerRow& row, const std::atomic<std::uint64_t>& committed) {
   for (;;) {
     const std::uint64_t seen = committed.load(std::memory_order_acquire);
@@ -142,9 +143,9 @@ inline LedgerValues read_row(const LedgerRow& row, const std::atomic<std::uint64
   }
 }
 
-// Has transaction `txn` (one above `committed`) change the values of `row`: f(from, to) sets all of
-// `to`, which may be `from`. Field by field: a load of two fields that were stored one by one would
-// wait until both are in the cache.
+// Changes the values of `row` in transaction `txn` (`committed` + 1): f(from, to) sets all of `to`,
+// which may be `from`. It copies field by field: one load of two fields that were stored separately
+// waits until both are in the cache.
 template <typename F>
 [[gnu::always_inline]] inline void change(LedgerRow& row, std::uint64_t txn, F&& f) {
   LedgerSlot* newer = &row.slot[1];
@@ -158,7 +159,7 @@ template <typename F>
   std::atomic_ref<std::uint64_t>(changed->txn).store(txn, std::memory_order_release);
 }
 
-// The same, by hand: the values that `txn` may change.
+// Returns the values that `txn` may change, for callers that change them in place.
 inline LedgerValues& open_slot(LedgerRow& row, std::uint64_t txn) {
   LedgerValues* open = nullptr;
   change(row, txn, [&](const LedgerValues& from, LedgerValues& to) {
@@ -176,9 +177,9 @@ inline int signature_bin(std::uint64_t seq) {
   return static_cast<int>(std::bit_width(seq));
 }
 
-// `name` is the hash of the function's name: function numbers differ between versions of tprof. Two
-// multiplications, and not three rounds of mix64(): this chain is what a call waits for at its end
-// (12 ns less).
+// `name` is the hash of the function's name, since function numbers differ between versions of
+// tprof. Two multiplications instead of three rounds of mix64(): a call waits for this chain at its
+// end (12 ns less).
 constexpr std::uint64_t signature_mix(std::uint64_t seq, std::uint64_t name, std::uint64_t count,
                                       std::uint8_t dtype, std::int32_t root, std::uint8_t reduce) {
   const std::uint64_t h = fold_product(seq ^ name, count ^ 0x9e3779b97f4a7c15ULL);

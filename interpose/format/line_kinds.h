@@ -1,5 +1,5 @@
 // The metadata lines (ph "M") of rank files, nodes' files and merged traces: one row for each kind.
-// The writer takes a line's name from here, and readers recognise it by the row.
+// The writer takes a line's name from here, and readers recognize lines by it.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +35,8 @@ enum class LineKind : std::uint8_t {
 
 struct LineKindInfo {
   std::string_view start;  // how a line begins: its name comes first
-  bool rows = false;       // it has rows of a ledger
-  bool explains = false;   // events behind it need it, so that a window's file has it as well
+  bool rows = false;       // the line has rows of a ledger
+  bool explains = false;   // later events need it, so a window's file has it, too
 };
 
 // In the order of LineKind.
@@ -80,7 +80,7 @@ constexpr bool is_line(std::string_view line, LineKind kind) {
   return line.starts_with(info_of(kind).start);
 }
 
-// Returns nothing for a name that is no metadata line's.
+// Returns nothing for any other name.
 constexpr std::optional<LineKind> line_kind(std::string_view name) {
   for (std::size_t i = 0; i < std::size(kLineKinds); ++i) {
     if (name_of(static_cast<LineKind>(i)) == name) return static_cast<LineKind>(i);

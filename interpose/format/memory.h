@@ -10,8 +10,8 @@
 
 namespace tprof {
 
-// Places: the devices, then one for all others or where the device is not known, then host memory
-// that CUDA pins, and managed memory, which is where it was used last.
+// Places: the devices, then one for all other or unknown devices, then host memory that CUDA pins,
+// then managed memory, which is where it was last used.
 inline constexpr std::uint8_t kMemoryDevices = 32;
 inline constexpr std::uint8_t kOtherDevice = kMemoryDevices;
 inline constexpr std::uint8_t kPinnedMemory = kOtherDevice + 1;
@@ -28,7 +28,7 @@ constexpr std::string_view memory_kind(std::uint8_t place) {
   return place == kManagedMemory ? kMemoryKinds[2] : kMemoryKinds[0];
 }
 
-// Bytes now, and the most there were. The peak is stored first.
+// Bytes now, and at the peak. The peak is stored first.
 struct MemoryUse {
   std::atomic<std::uint64_t> bytes;
   std::atomic<std::uint64_t> peak;

@@ -1,5 +1,5 @@
 // Metrics of the process (TPROF_METRICS): the values of a reading, and the lanes drawn from them.
-// The library makes the lanes from this one table, the anonymizer recognises them by it, and the
+// The library makes the lanes from this table, the anonymizer recognizes them by it, and the
 // contract lists them.
 #pragma once
 
@@ -15,9 +15,9 @@
 
 namespace tprof {
 
-inline constexpr std::uint64_t kMetricsQuotaDivisor = 4;  // their part of TPROF_QUOTA
+inline constexpr std::uint64_t kMetricsQuotaDivisor = 4;  // they may use this part of TPROF_QUOTA
 
-// Rates over less than that would only show the kernel's clock ticks.
+// Rates over a shorter time would only show the kernel's clock ticks.
 inline constexpr std::uint64_t kShortestMetricsNs = 100'000'000;
 inline constexpr std::uint64_t kLongestMetricsNs = 3'600'000'000'000;
 
@@ -45,8 +45,8 @@ inline bool parse_metrics(std::string_view text, MetricsWanted& to) {
 
 inline constexpr std::uint64_t kNotRead = UINT64_MAX;
 
-// One reading of a process: totals since it began; resident, file and threads are current values.
-// A value that the system does not tell is kNotRead.
+// One reading of a process: totals since it began; resident, file and threads are current values. A
+// value that the system does not provide is kNotRead.
 struct ProcessMetrics {
   std::uint64_t at_ns = kNotRead;  // CLOCK_MONOTONIC
   std::uint64_t user_ns = kNotRead, system_ns = kNotRead;
@@ -56,13 +56,13 @@ struct ProcessMetrics {
   std::uint64_t major_faults = kNotRead;
 };
 
-// level: the number itself. thousandth: a thousandth of it. rate: its growth in a second. share:
-// its growth in hundredths of the growth of `of`.
+// level: the value itself. thousandth: a thousandth of it. rate: its growth per second. share: its
+// growth as a percentage of the growth of `of`.
 enum class MetricIs : std::uint8_t { level, thousandth, rate, share };
 
 template <typename Reading>
 struct MetricValue {
-  std::string_view key;  // empty: there is none
+  std::string_view key;  // empty: no second value
   MetricIs is = MetricIs::level;
   std::uint64_t Reading::*number = nullptr;
   std::uint64_t Reading::*of = nullptr;

@@ -1,4 +1,4 @@
-// Finds the name that a misspelt one was meant to be.
+// Guesses which name a misspelt one was meant to be.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +34,8 @@ constexpr std::size_t edit_distance(std::string_view a, std::string_view b) {
   return rows[a.size() % 3][b.size()];
 }
 
-// Returns the one of `names` that `name` may have been meant to be; empty if none is near. All
-// begin with `prefix` characters that tell nothing. `name_of` returns the name of an element.
+// Returns the one of `names` that `name` may have been meant to be; empty if none is close. All
+// have the same first `prefix` characters. `name_of` returns the name of an element.
 template <typename Names, typename NameOf = std::identity>
 constexpr std::string_view nearest(std::string_view name, const Names& names,
                                    std::size_t prefix = 0, NameOf name_of = {}) {

@@ -10,8 +10,8 @@ namespace tprof {
 inline constexpr const char* kJobIds[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
 inline constexpr std::string_view kNoJob = "nojob";
 
-// Shows the parts of a pattern in their order: `see(sign, text)`. The sign is j (job id), h (host),
-// p (pid) or r (rank); it is 0 for text, and %% is the text %.
+// Calls `see(sign, text)` for each part of a pattern, in order. The sign is j (job id), h (host), p
+// (pid), r (rank), or 0 for text; %% is the text %.
 template <typename See>
 void each_part_of_folder(std::string_view pattern, const See& see) {
   constexpr std::string_view kSigns = "jhpr";

@@ -19,14 +19,14 @@ inline constexpr std::uint32_t kMaxRangeError = 48;  // bytes of an exception's 
 inline constexpr std::uint32_t kMaxOpenRanges = 32;  // nested in one another on a thread
 inline constexpr std::uint32_t kMaxStartedRanges = 64;
 inline constexpr std::uint32_t kMaxRangeDomains = 64;
-inline constexpr std::uint32_t kMaxRangeCategories = 256;  // those that have a name, in all domains
-// Scopes of tprof.h: their domain, the category of those that are a phase of a step, and the name
-// of a step, which its number follows.
+inline constexpr std::uint32_t kMaxRangeCategories = 256;  // named ones, in all domains
+// Scopes of tprof.h: their domain, the category of a step's phases, and the name of a step, before
+// its number.
 inline constexpr std::string_view kScopeDomain = "tprof";
 inline constexpr std::string_view kScopePhase = "phase";
 inline constexpr std::string_view kScopeStep = "step";
 inline constexpr std::uint8_t kDefaultDomain = 0;
-inline constexpr std::uint8_t kUnknownDomain = 255;  // there were more than the table holds
+inline constexpr std::uint8_t kUnknownDomain = 255;  // the table was full
 
 // nested: pushed and popped. free: started and ended, or popped from under another range, so that
 // it may overlap others of its lane. mark: a moment.
@@ -34,19 +34,19 @@ enum class RangeKind : std::uint8_t { nested, free, mark };
 
 struct RangeDomain {
   std::atomic<std::uint32_t> known;  // 1: the name is whole
-  char name[60];                     // cut where it is longer
+  char name[60];                     // cut if longer
 };
 static_assert(sizeof(RangeDomain) == 64);
 
-// The first name that a category was given.
+// The first name given to a category.
 struct RangeCategory {
   std::uint32_t category;
   std::uint8_t domain;
-  char name[59];  // cut where it is longer
+  char name[59];  // cut if longer
 };
 static_assert(sizeof(RangeCategory) == 64 && std::is_trivially_copyable_v<RangeCategory>);
 
-// A range's attributes besides its name; `given` says which of them the program gave.
+// A range's attributes besides its name; OpenRange::given says which of them the program gave.
 struct RangeAttributes {
   std::uint64_t payload;   // its bits, by RangePayload
   std::uint32_t category;  // never 0
@@ -57,7 +57,7 @@ enum class RangePayload : std::uint8_t { none, positive, integer, real };
 inline constexpr std::uint8_t kGivenCategory = 1;
 inline constexpr std::uint8_t kGivenColor = 2;
 inline constexpr std::uint8_t kGivenAmounts = 16;
-inline constexpr std::uint8_t kGivenError = 32;  // behind the name and a NUL
+inline constexpr std::uint8_t kGivenError = 32;  // after the name and a NUL
 constexpr std::uint8_t given_payload(RangePayload payload) {
   return static_cast<std::uint8_t>(static_cast<unsigned>(payload) << 2);
 }
@@ -65,7 +65,7 @@ constexpr RangePayload payload_of(std::uint8_t given) {
   return static_cast<RangePayload>(given >> 2 & 3);
 }
 
-// The amounts that a scope handled; 0: not told.
+// The amounts that a scope handled; 0: not given.
 struct RangeAmounts {
   std::uint64_t elements;
   std::uint64_t bytes;
@@ -77,11 +77,11 @@ static_assert(sizeof(RangeAmounts) == sizeof(RangeAttributes));
 struct OpenRange {
   std::uint64_t start_ns;  // CLOCK_MONOTONIC
   std::uint64_t closed;    // transaction of the thread that ends it, 0: none
-  std::uint64_t closer;    // of a started range: offset of that thread's area
+  std::uint64_t closer;    // of a started range: offset of the ending thread's area
   std::uint32_t tid;       // the thread that began it
   std::uint8_t domain;
   std::uint8_t device;
-  std::uint8_t length;         // of the name, with the error behind it
+  std::uint8_t length;         // of the name and the error after it
   std::uint8_t given;          // which attributes are filled; 0: none
   RangeAmounts amounts;        // must directly precede the attributes
   RangeAttributes attributes;  // must precede the name: see range_bytes()
@@ -98,7 +98,7 @@ static_assert(offsetof(OpenRange, name) ==
 constexpr std::string_view range_text(const OpenRange& range) {
   return {range.name, range.length < kMaxRangeName ? range.length : kMaxRangeName};
 }
-// If an exception left the scope, the error follows behind the name.
+// If an exception left the scope, the error follows the name.
 constexpr std::string_view range_name(const OpenRange& range) {
   const std::string_view text = range_text(range);
   const bool both = (range.given & kGivenError) != 0;
@@ -112,9 +112,9 @@ constexpr std::string_view range_error(const OpenRange& range) {
                             : std::string_view(text.data() + from, text.size() - from);
 }
 
-// A range that has ended takes as many records as its amounts, attributes and name need. They
-// follow each other and are of the same transaction: kMetaRange, then kMetaRangeMore. Each is a
-// Record in its first 24 bytes and in `function`.
+// A closed range takes as many records as its amounts, attributes and name need: kMetaRange, then
+// kMetaRangeMore, all of one transaction. Each equals a Record in its first 24 bytes and in
+// `function`.
 struct RangeRecord {
   static constexpr std::uint32_t kBytes = 32;
 
@@ -131,7 +131,7 @@ struct RangeRecord {
   std::uint8_t given;
 };
 
-// The bytes that a range's records hold: where they begin in an OpenRange, and how many there are.
+// The bytes of an OpenRange that its records hold: the offset of the first, and their number.
 constexpr std::size_t range_bytes_at(const OpenRange& range) {
   return (range.given & kGivenAmounts) != 0 ? offsetof(OpenRange, amounts)
          : range.given != 0                 ? offsetof(OpenRange, attributes)
@@ -148,13 +148,13 @@ constexpr std::uint32_t range_records(const OpenRange& range) {
 
 static_assert(sizeof(RangeRecord) == 64 && std::is_trivially_copyable_v<RangeRecord>);
 
-// The reasons why ranges have no line. `open`: more were open at a time than there is room for.
+// The reasons why ranges have no line. `open`: too many were open at a time.
 enum class RangeDropped : std::uint32_t { quota, ring, write_error, open, window };
 inline constexpr const char* kRangeDroppedNames[] = {"quota", "ring", "write_error", "open",
                                                      "window"};
 inline constexpr std::size_t kRangeDroppedCount = 5;
 
-// Bytes of range lines for each byte of event lines, as a fraction: 16 MiB at the default quota.
+// The quota of range lines is this part of that of event lines: 16 MiB by default.
 inline constexpr std::uint64_t kRangeQuotaDivisor = 4;
 
 }  // namespace tprof

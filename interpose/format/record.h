@@ -13,8 +13,8 @@
 
 namespace tprof {
 
-// Reduction operators under the numbers of ncclRedOp_t + 1; handles made by
-// ncclRedOpCreatePreMulSum are "custom".
+// Reduction operators, numbered as ncclRedOp_t + 1; handles made by ncclRedOpCreatePreMulSum are
+// "custom".
 enum class Reduce : std::uint8_t { none, sum, prod, max, min, avg, custom };
 inline constexpr const char* kReduceNames[] = {"none", "sum", "prod",  "max",
                                                "min",  "avg", "custom"};
@@ -22,7 +22,7 @@ inline constexpr const char* kReduceNames[] = {"none", "sum", "prod",  "max",
 inline constexpr std::int32_t kNoPeer = -1;
 
 // True if the library accepted a call that returned `result`. The call then counts, even if it is
-// still under way on a non-blocking communicator (ncclInProgress).
+// still in progress on a non-blocking communicator (ncclInProgress).
 constexpr bool nccl_accepted(std::uint64_t result) {
   constexpr std::uint64_t kInProgress = 7;
   return result == 0 || result == kInProgress;
@@ -38,11 +38,11 @@ enum MetaFunction : std::uint8_t {
   kMetaLife = 241,          // a call of a communicator's life: see set_life
   kMetaBusy = 242,          // a device computed: see set_busy
   kMetaScope = 243,         // ledger rows only: see scopes.h
-  kMetaCounter = 244,       // a counter's values from here on: see counters.h
+  kMetaCounter = 244,       // a counter's values: see counters.h
   kMetaDeviceClock = 245,   // an anchor of a device's clock: count = drift, dur_ns = error
   kMetaDevice = 246,        // the device's time of a call: see set_timed_call
   kMetaRange = 247,         // an NVTX range or mark: see ranges.h
-  kMetaRangeMore = 248,     // the next bytes of it
+  kMetaRangeMore = 248,     // its next bytes
   kMetaRangeLane = 249,     // ranges of the ring's thread follow: count = tid, name as below
   kMetaThread = 250,        // the ring's thread from here on: count = tid, name in stream and seq
   kMetaGroup = 251,         // an outermost ncclGroupEnd: count = calls
@@ -65,7 +65,7 @@ struct Record {
   std::int32_t peer;    // root or peer
   std::uint32_t group;  // 0: none
   std::uint16_t comm;   // communicator, 1-based; copies: device + 1; kMetaLaunch: graph
-  std::uint16_t site;   // where the call came from, 0: not known, or not asked for
+  std::uint16_t site;   // call site, 0: not known, or not asked for
   std::uint8_t function;
   Bucket bucket;
   std::uint8_t dtype;
@@ -75,28 +75,28 @@ struct Record {
   std::uint8_t host_memory : 2;  // HostMemory
   std::uint8_t reduce : 3;       // Reduce
 };
-// Lanes of devices' streams, above every thread's and every range's: this + the stream's number.
+// Lanes of devices' streams, above all threads' and ranges' lanes: this + the stream's number.
 inline constexpr std::uint32_t kDeviceLane = 1U << 23;
 inline constexpr std::string_view kDeviceCategory = "DEVICE";
-// The name of the time that calls of several rows of the ledger have together, in a group.
+// The name of a group's device time if its calls belong to several rows of the ledger.
 inline constexpr std::string_view kGroupName = "ncclGroupEnd";
-// Lanes of what devices computed, above those of their streams: this + the device's ordinal.
+// Lanes of what devices computed, above their streams' lanes: this + the device's ordinal.
 inline constexpr std::uint32_t kBusyLane = 3U << 22;
 inline constexpr std::string_view kBusyCategory = "BUSY";
-// Only merged traces have these: arrows, and lanes and counters that merge adds.
+// Arrows, lanes and counters that only merged traces have.
 inline constexpr std::string_view kFlowCategory = "FLOW";
 inline constexpr std::string_view kLaneCategory = "LANE";
 inline constexpr std::size_t kThreadNameBytes = 16;  // PR_GET_NAME
 
 static_assert(offsetof(Record, site) == offsetof(Record, comm) + 2);
 static_assert(offsetof(Record, seq) == offsetof(Record, stream) + 8);
-// These set packed fields with one store each: assigned one by one, the fields are read, changed
-// and written back.
+// These set packed fields with one store each: assigning bit-fields one by one would read, change
+// and write the word each time.
 inline void set_outcome(Record& r, std::uint64_t dur_ns, std::uint64_t result) {
   const std::uint64_t packed = (dur_ns & ((std::uint64_t{1} << 48) - 1)) | result << 48;
   std::memcpy(reinterpret_cast<char*>(&r) + 2 * sizeof packed, &packed, sizeof packed);
 }
-inline void set_comm(Record& r, std::uint32_t comm) {  // and no site
+inline void set_comm(Record& r, std::uint32_t comm) {  // clears the site
   std::memcpy(&r.comm, &comm, sizeof comm);
 }
 inline void set_flags(Record& r, bool captured, bool in_place, bool sync, HostMemory host,
@@ -108,19 +108,18 @@ inline void set_flags(Record& r, bool captured, bool in_place, bool sync, HostMe
 }
 
 // kMetaDevice: start and duration are the device's, on the host's clock; `seq`, `comm`, `stream`
-// and `bucket` are the call's. This sets the fields for the call's function, count and thread:
-// kMetaGroup is the function of several calls of a group that are of several rows of the ledger.
+// and `bucket` are the call's. This sets the fields for the call's function, count and thread. The
+// function is kMetaGroup for calls of a group that belong to several rows of the ledger.
 inline void set_timed_call(Record& r, std::uint8_t function, std::uint64_t calls,
                            std::uint64_t host_ns, std::uint32_t tid, bool computes) {
   r.dtype = function;
-  r.captured = computes ? 1 : 0;                // the line has it of a copy
-  r.group = static_cast<std::uint32_t>(calls);  // that share this time
+  r.captured = computes ? 1 : 0;                // for a copy's line
+  r.group = static_cast<std::uint32_t>(calls);  // calls that share this time
   r.count = host_ns;                            // when the first of them began
   r.peer = static_cast<std::int32_t>(tid);      // the thread that made them
 }
 
-// kMetaDevice: for how long threads had waited for the device (device/timing.h), within 70
-// minutes.
+// kMetaDevice: how long threads had waited for the device (device/timing.h), at most 70 minutes.
 inline void set_waited(Record& r, std::uint64_t ns) {
   const std::uint64_t us = std::min<std::uint64_t>(ns / 1000, UINT32_MAX);
   r.result = us >> 16;
@@ -130,10 +129,10 @@ inline std::uint64_t waited_ns(const Record& r) {
   return ((std::uint64_t{r.result} << 16) | r.site) * 1000;
 }
 
-// kMetaLife: `comm` is the communicator that was given, or the one that was made; `seq` is the
-// child's ordinal and `peer` the rank in the new one, as far as they are known. `sync`: the End of
-// the call's group was called. This sets the function, the id of the communicator that is to be
-// made (0: none, or not known) and how many ranks have to come (0: not known).
+// kMetaLife: `comm` is the argument or the new communicator; `seq` is the child's ordinal and
+// `peer` the rank in the new one, if known. `sync`: the End of the call's group was called. This
+// sets the function, the id of the communicator to be made (0: none, or not known) and its number
+// of ranks (0: not known).
 inline void set_life(Record& r, std::uint8_t function, std::uint64_t id, std::uint64_t ranks) {
   r.dtype = function;
   r.count = id;
@@ -142,7 +141,7 @@ inline void set_life(Record& r, std::uint8_t function, std::uint64_t id, std::ui
 
 // kMetaBusy: `comm` is the device + 1, and start and duration are on the host's clock.
 inline void set_busy(Record& r, std::uint64_t idle_from_ns, bool unsure) {
-  r.count = idle_from_ns;  // the device was idle from there to the start
+  r.count = idle_from_ns;  // the device was idle from then until the start
   r.captured = unsure ? 1 : 0;
 }
 

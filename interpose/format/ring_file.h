@@ -2,9 +2,9 @@
 // per-thread ledgers and rings, and the two commit blocks that tie them to the rank file.
 //
 // The process maps it MAP_SHARED, so whatever the process wrote is in the page cache when it is
-// killed. Everything is found by offset from the start of the file. Offsets of segments that could
-// not be allocated in the file (disk full) lie beyond its end: they were anonymous memory and are
-// lost with the process; `Head::volatile_segments` says how many there were.
+// killed. All references are offsets from the start of the file. An offset beyond the file's end
+// stands for a segment that could not be allocated in it (disk full): it was anonymous memory and
+// is lost with the process. `Head::volatile_segments` counts them.
 #pragma once
 
 #include <atomic>
@@ -27,15 +27,15 @@ namespace tprof {
 
 inline constexpr std::uint32_t kMaxThreads = 1024;
 inline constexpr std::uint32_t kSmallestRing = 64;  // records
-inline constexpr std::uint32_t kTableChunks = 255;  // numbers of entries fit into 16 bits
+inline constexpr std::uint32_t kTableChunks = 255;  // so that entry numbers fit into 16 bits
 inline constexpr std::uint32_t kChunkEntries = 256;
 inline constexpr std::uint32_t kLedgerLevels = 6;
 inline constexpr std::uint32_t kMaxFunctions = 512;
-inline constexpr std::uint32_t kMaxDataFunctions = 240;  // the first; the rest name no record
+inline constexpr std::uint32_t kMaxDataFunctions = 240;  // only the first have records
 inline constexpr std::uint32_t kMaxLibraries = 24;
 inline constexpr std::uint32_t kMaxStreams = 128;
 inline constexpr std::uint32_t kMaxNotes = 48;
-inline constexpr std::uint32_t kTimedDevices = 16;  // that have figures of their own
+inline constexpr std::uint32_t kTimedDevices = 16;  // with figures of their own
 
 // Rows in level n of a thread's ledger: 128, 512, 2048, ... Levels are hash tables that never move
 // or grow; a key that finds no place within kLedgerProbe rows goes to the next level.
@@ -43,19 +43,19 @@ constexpr std::uint32_t ledger_level_rows(std::uint32_t level) {
   return 128U << (2 * level);
 }
 inline constexpr std::uint32_t kLedgerProbe = 8;
-// A level that could not be had. It is not tried again: a key has one row for good.
+// A level that could not be allocated. It is not tried again, so that a key keeps its row.
 inline constexpr std::uint64_t kNoLevel = 1;
-// Rows behind those of level 0, for what finds no row of its own (find_row). There are enough for
-// each bucket, data type and kind of row.
+// Rows after those of level 0, for calls that find no row of their own (find_row): enough for each
+// bucket, data type and kind of row.
 inline constexpr std::uint32_t kOtherRows = 144;
 constexpr std::uint32_t ledger_rows_in(std::uint32_t level) {
   return ledger_level_rows(level) + (level == 0 ? kOtherRows : 0);
 }
 
-// How an API function's `count` relates to what the contract calls elements.
+// How the contract's elements follow from an API function's `count`.
 enum class Elements : std::uint8_t { count, count_times_ranks };
 
-// A function of the API tables, as the reader needs it.
+// The facts about a function of the API tables that readers need.
 struct Function {
   char name[48];
   Elements elements;
@@ -67,28 +67,28 @@ struct Function {
 static_assert(sizeof(Function) == 64);
 
 struct Communicator {
-  std::uint64_t id;      // equal on all its ranks, but see `alias`; 0: not known
-  std::uint64_t alias;   // the id that some of its ranks know it by, 0: none (ncclCommGrow)
+  std::uint64_t id;      // equal on all its ranks, except for `alias`; 0: not known
+  std::uint64_t alias;   // the id that some of its ranks use instead, 0: none (ncclCommGrow)
   std::uint64_t birth;   // of a child: id = mix64(parent's id ^ birth)
   std::uint32_t parent;  // communicator of this process, 0: none
   std::int32_t nranks;
   std::int32_t rank;
   std::int32_t device;
-  std::uint32_t children[3];  // splits, shrinks and grows that this rank came to
-  std::uint32_t ended;        // function that returned and ended it last, 0: none
+  std::uint32_t children[3];  // splits, shrinks and grows that this rank called
+  std::uint32_t ended;        // the last function that ended it and returned, 0: none
   bool has_name;
   char name[87];
 };
 static_assert(sizeof(Communicator) == 144);
 
-// An object in the process, or a variable of its environment, that affects what is seen.
+// A loaded object, or an environment variable, that affects what is seen.
 struct NotedObject {
   std::uint8_t note;  // Note in coverage.h
   char path[255];
 };
 
-// content: what a launch executes, as the ledger's rows of Mode::in_graph. executable: one that
-// executes such a content; when it is changed, it gets another entry.
+// content: what a launch executes, as the ledger's rows of Mode::in_graph. executable: an
+// executable graph of such a content; it gets a new entry when it is changed.
 enum class GraphKind : std::uint32_t { content, executable };
 struct Graph {
   GraphKind kind;
@@ -98,7 +98,7 @@ struct Graph {
   std::uint32_t reserved;
 };
 
-// A table that grows by chunks and never moves. `count` is published after the entry is whole.
+// A table that grows by chunks and never moves. `count` includes an entry only once it is whole.
 struct Table {
   std::atomic<std::uint32_t> count;
   std::uint32_t entry_size;
@@ -115,12 +115,12 @@ struct ThreadArea {
   std::atomic<std::uint64_t> level[kLedgerLevels];
   std::atomic<std::uint32_t> tid;    // owner, 0: free for another thread of its kind
   ThreadKind kind;                   // the kind of every owner
-  std::atomic<std::uint32_t> named;  // tid of the owner whose name this is
+  std::atomic<std::uint32_t> named;  // tid of the owner that the name belongs to
   char name[16];
-  // Written by the writer after a commit: the recording thread may reuse records below it.
+  // Written by the lines' writer after a commit: the recording thread may reuse records below it.
   alignas(64) std::atomic<std::uint64_t> tail;
   // A call without a record in the ring (ring full, bucket without lines) is opened here, so that
-  // it is visible even if it never returns.
+  // it shows even if it never returns.
   alignas(64) Record outside_ring;
   // NVTX ranges that the thread has pushed and not popped, outermost first.
   alignas(64) OpenRange range[kMaxOpenRanges];
@@ -136,9 +136,9 @@ inline constexpr std::size_t kDroppedCount = 5;
 // group or batch with calls of other kinds. in_progress: the call is still being enqueued
 // (ncclInProgress). sync: the host waits for the call. unread: the device had not finished it at
 // the end. device: the driver refused. no_record: CUPTI has no record of the call. impossible:
-// CUPTI's record has times that can't be. tool: the program wanted CUPTI for itself before the call
-// was read. order (events): the call before it on its communicator was on another stream, and its
-// end is not known.
+// CUPTI's record has impossible times. tool: the program took CUPTI for itself before the call was
+// read. order (events): the previous call on its communicator was on another stream, and its end is
+// not known.
 enum class TimingLost : std::uint8_t {
   no_context,
   no_pair,
@@ -159,38 +159,38 @@ inline constexpr std::size_t kTimingLostCount = 11;
 
 // The reasons why the exposed part of a timed call is not known. no_launch: no kernel of the
 // program was seen on the device. host_late: the host was late with a launch, so a stream ran dry
-// at an unknown time. no_pair: no event is free for a mark in a stream that computes. unread: the
-// last work of such a stream was not read at the end. no_room: there are too many streams or marks
-// at a time. no_clock: the device's clock is not known.
+// at an unknown time. no_pair: no event was free for a mark in a computing stream. unread: the last
+// work of such a stream was not read by the end. no_room: there were too many streams or marks at a
+// time. no_clock: the device's clock is not known.
 enum class ExposureLost : std::uint8_t { no_launch, host_late, no_pair, unread, no_room, no_clock };
 inline constexpr const char* kExposureLostNames[] = {"no_launch", "host_late", "no_pair",
                                                      "unread",    "no_room",   "no_clock"};
 inline constexpr std::size_t kExposureLostCount = 6;
 
-// A call of a communicator's life that lasts: it has been made, and has not returned, or its group
-// has not ended, or the state of its non-blocking communicator is not known yet.
+// An unfinished call of a communicator's life: it has not returned, or its group has not ended, or
+// the state of its non-blocking communicator is not known yet.
 inline constexpr std::uint32_t kPhases = 64;
 struct alignas(64) Phase {
   Record record;
-  // When it began: the rest is valid. 0: free. It also ends when its transaction is committed.
+  // 0: free; otherwise the rest is valid. It also ends when its transaction is committed.
   std::atomic<std::uint64_t> began_ns;
   std::atomic<std::uint64_t> closer;  // offset of the area whose thread closes it, 0: none
   std::uint32_t tid;
 };
 
-// The files that lines go to: the rank file, and those of windows (TPROF_WINDOW_FILES) that are not
-// complete. Besides the file of the open window, the one before it may be incomplete, since calls
-// may return after their window's end. Lines that come later than that go to the rank file.
+// The files that lines go to: the rank file, and incomplete files of windows (TPROF_WINDOW_FILES).
+// The file of the previous window may be incomplete, too, since calls may return after their
+// window's end. Later lines go to the rank file.
 inline constexpr std::size_t kRankFile = 0;
 inline constexpr std::size_t kLineFiles = 3;
 
-// The lines that one file has.
+// The contents of one file so far.
 struct FileLines {
-  std::uint64_t offset;       // bytes of it that are whole
+  std::uint64_t offset;       // its bytes up to the last whole line
   std::uint64_t calls;        // lines of calls and launches
   std::uint64_t event_bytes;  // of event lines, against the quota
   std::uint64_t range_bytes;  // of ranges' lines, against their own quota
-  // The entries of tables that have their line.
+  // Numbers of table entries that have their line.
   std::uint32_t comms;
   std::uint32_t graphs;
   std::uint32_t sites;
@@ -198,17 +198,17 @@ struct FileLines {
   std::int32_t world;  // of the largest communicator named by a tprof_identity line
   // These are of a window's file only.
   std::uint32_t window;    // from 1; 0: none is being written here
-  std::uint32_t attempt;   // in its name, if a file of that name existed
-  std::uint32_t complete;  // 1: it has its end and its name; its tprof_window line is to come
+  std::uint32_t attempt;   // the attempt in its name, if a file of that name existed
+  std::uint32_t complete;  // 1: it has its end and its name, but no tprof_window line yet
   std::int64_t step;       // the window's first, -1: not by steps
-  // Bits: lanes that have their names.
+  // One bit for each lane that has its name line.
   std::uint64_t stream_lane[kMaxStreams / 64 + 1];
   std::uint64_t device_lane[1];
   std::uint64_t thread_lane[kMaxThreads / 64];
   std::uint64_t range_lane[kMaxThreads / 64];
 };
 
-// All lines that files have. Lines that could not be written leave it as it was.
+// The contents of all files. Lines that could not be written are not in it.
 struct WrittenLines {
   FileLines file[kLineFiles];
   std::uint64_t calls;         // lines of calls and launches
@@ -230,13 +230,13 @@ struct Progress {
   std::uint64_t self_ns;                            // CPU time of the writer
   std::uint32_t closed;                             // 1: ledger and footer are written
   std::uint32_t epoch;                              // of the next ledger
-  std::uint32_t streams;           // that have a number; kMaxStreams + 1: there were more
+  std::uint32_t streams;           // numbered ones; kMaxStreams + 1: there were more
   std::uint32_t tid[kMaxThreads];  // thread of the records at `tail`
   std::uint64_t tail[kMaxThreads];
-  std::uint64_t stream[kMaxStreams];  // handles that have a number: index + 1
+  std::uint64_t stream[kMaxStreams];  // handles; the number is the index + 1
 };
 
-// The two blocks are written in turn; the higher even generation is in force. Odd: being written.
+// The two blocks are written in turn; the higher even generation is valid. Odd: being written.
 struct CommitBlock {
   std::atomic<std::uint64_t> generation;
   Progress progress;
@@ -255,19 +255,18 @@ struct Head {
   char boot_id[40];
   std::int32_t pid;
   std::uint32_t pid_namespace;  // inode of its /proc/self/ns/pid, 0: not known
-  std::uint64_t start_ticks;    // /proc/<pid>/stat, field 22: tells a reused pid
+  std::uint64_t start_ticks;    // /proc/<pid>/stat, field 22: detects a reused pid
   char directory[1024];         // of the rank file, absolute
-  FolderId folder;              // which one that is
-  char rank_file[256];          // its name, or the one that it was to have
-  // 0: it was not made yet. Its directory may not answer for long, and the process counts
-  // meanwhile.
+  FolderId folder;              // identifies it
+  char rank_file[256];          // its name, or the intended one
+  // 0: not made yet. Its directory may not answer for long, and the process counts meanwhile.
   std::atomic<std::uint64_t> rank_file_inode;
   // Needed to write lines.
-  std::uint64_t header;  // offset of the header with which the rank file begins
+  std::uint64_t header;  // offset of the rank file's header
   std::uint64_t header_bytes;
   std::uint64_t base_mono_ns;  // CLOCK_MONOTONIC at ts 0
   std::uint64_t base_real_ns;  // CLOCK_REALTIME at ts 0
-  bool rank_known;             // from the launcher; else from the largest communicator
+  bool rank_known;             // from the launcher; else it comes from the largest communicator
   std::int64_t line_pid;       // Chrome pid: rank, or the OS pid while the rank is unknown
   std::uint64_t quota;         // bytes of event lines, 0: no limit
   EventLines events;
@@ -281,10 +280,10 @@ struct Head {
   std::atomic<std::uint64_t> used;  // bytes
   std::atomic<std::uint32_t> volatile_segments;
   std::atomic<std::uint32_t> threads;
-  // CLOCK_MONOTONIC when the writer was last awake (at least five times a second). It tells how
-  // long a process lived that was idle before it was killed, as no call does. 0: not yet.
+  // CLOCK_MONOTONIC when the writer was last awake (at least five times a second). It shows how
+  // long a process lived that was idle before it was killed. 0: not yet.
   std::atomic<std::uint64_t> alive_ns;
-  std::atomic<std::uint32_t> exit_status;  // one more than what exit() or _exit() got; 0: neither
+  std::atomic<std::uint32_t> exit_status;  // exit()'s or _exit()'s argument + 1; 0: none
   std::uint64_t thread[kMaxThreads];       // offsets of ThreadArea
   Table comms;
   Table graphs;
@@ -299,11 +298,11 @@ struct Head {
   NotedObject note[kMaxNotes];
   std::atomic<std::uint64_t> timing_lost[kTimingLostCount];      // calls
   std::atomic<std::uint64_t> exposure_lost[kExposureLostCount];  // timed calls
-  // The library's own time inside of a sample of the calls, and how many these are.
+  // The library's own time in a sample of the calls, and the number of these calls.
   std::atomic<std::uint64_t> own_ns;
   std::atomic<std::uint64_t> own_timed_calls;
-  // Nanoseconds in which each device was busy with kernels that are not NCCL's, within the time
-  // below for which CUPTI recorded kernels.
+  // How long each device was busy with kernels other than NCCL's, within the time below for which
+  // CUPTI recorded kernels.
   std::atomic<std::uint64_t> compute[kTimedDevices];
   std::atomic<std::uint64_t> compute_window_ns;
   std::atomic<std::uint32_t> nccl_ranges;  // 1: NCCL's NVTX ranges arrive, so that missed is known

@@ -1,5 +1,5 @@
 // TPROF_SCHEDULE: the steps in which event lines are written and calls are timed on the device. It
-// has torch.profiler.schedule's words, meaning and edge cases.
+// has the parameters, meaning and edge cases of torch.profiler.schedule.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ enum class WindowsBy : std::uint8_t {
 
 struct Schedule {
   WindowsBy by = WindowsBy::off;
-  // Steps, except for `repeat` (cycles, 0: without end) and `skip_first_wait` (1: the first cycle
+  // In steps, except for `repeat` (cycles, 0: no limit) and `skip_first_wait` (1: the first cycle
   // has no wait).
   std::uint64_t skip_first = 0, wait = 0, warmup = 0, active = 0, repeat = 0, skip_first_wait = 0;
 };
@@ -55,7 +55,7 @@ inline constexpr std::string_view kByControl = "ctl";
 
 // Parses "off", "profiler", "ctl", or "wait=5,warmup=1,active=3,repeat=2,skip_first=10" in any
 // order. Keys that are not given are 0, but `active` is required. Returns false, and changes
-// nothing, if the text is none of these.
+// nothing, for any other text.
 inline bool parse_schedule(std::string_view text, Schedule& schedule) {
   constexpr struct {
     std::string_view name;
@@ -64,7 +64,7 @@ inline bool parse_schedule(std::string_view text, Schedule& schedule) {
       {"skip_first", &Schedule::skip_first}, {"wait", &Schedule::wait},
       {"warmup", &Schedule::warmup},         {"active", &Schedule::active},
       {"repeat", &Schedule::repeat},         {"skip_first_wait", &Schedule::skip_first_wait}};
-  constexpr std::uint64_t kMost = 1'000'000'000'000;  // so that no sum of them overflows
+  constexpr std::uint64_t kMost = 1'000'000'000'000;  // so that sums do not overflow
   if (text.size() > kMaxSchedule) return false;
   constexpr struct {
     std::string_view name;

@@ -1,6 +1,6 @@
-// The totals of the program's scopes (user/tprof.h), which are exact even for scopes without a
-// line. They are rows of kMetaScope in the ledgers of the threads that end the scopes, one for each
-// scope and bin of durations.
+// The totals of the program's scopes (user/tprof.h), exact even for scopes without a line. They are
+// rows of kMetaScope in the ledgers of the threads that end the scopes, one for each scope and bin
+// of durations.
 #pragma once
 
 #include <bit>
@@ -13,12 +13,12 @@
 
 namespace tprof {
 
-// Scopes that have totals of their own, by name and category; all others share one entry more.
+// Scopes with totals of their own, by name and category; all others share one more entry.
 inline constexpr std::uint32_t kMaxScopes = 1024;
 inline constexpr std::string_view kOtherScopes = "(other names)";
 
 struct ScopeName {
-  std::uint32_t category;  // a number of the domain kScopeDomain, 0: none
+  std::uint32_t category;  // its number in the domain kScopeDomain, 0: none
   std::uint32_t length;
   char text[kMaxRangeName];
 
@@ -40,10 +40,10 @@ static_assert(scope_bin(kLongestScope) == 187 && scope_bin(7) == 7 && scope_bin(
 static_assert(scope_bin_from(8) == 8 && scope_bin_from(9) == 10 && scope_bin_from(12) == 16);
 static_assert(scope_bin(scope_bin_from(187)) == 187 && scope_bin(scope_bin_from(187) - 1) == 186);
 
-// The kinds of a scope's rows. times: `calls` and `host_ns` are the scopes that ended and their
-// time, and `failed` is how many of them an exception left. amounts: `count` and `host_ns` are the
-// elements and bytes that were told, where any were. Their `bytes_class` is the bin. unbinned: as
-// times, of scopes that found no row of their own, in any bin.
+// The kinds of a scope's rows; their `bytes_class` is the bin. times: `calls` and `host_ns` are the
+// number of closed scopes and their time, and `failed` is the number left by an exception. amounts:
+// `count` and `host_ns` are the elements and bytes given, if any. unbinned: times of scopes that
+// found no row of their own.
 enum class ScopeRow : std::uint8_t { times, amounts, unbinned };
 constexpr LedgerKey::Words scope_key(std::uint32_t scope, ScopeRow row, std::uint8_t bin) {
   return key_words(kMetaScope, Bucket{}, static_cast<std::uint8_t>(row), Mode::direct,

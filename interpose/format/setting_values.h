@@ -1,6 +1,5 @@
-// The types that settings have, and how their text is read. Each parse_…(text, value) returns false
-// if the text is not accepted, and writes the whole value if it is. Usable inside the traced
-// process.
+// The types of settings, and their parsers. Each parse_…(text, value) returns false if the text is
+// not accepted, and writes the whole value if it is. Usable inside the traced process.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +36,7 @@ inline bool parse_bytes(std::string_view text, std::uint64_t& bytes) {
   return true;
 }
 
-// Calls f(first, last) for each range of "0-7,64"; false where the text is not such a list.
+// Calls f(first, last) for each range of "0-7,64"; false if the text is not such a list.
 template <typename F>
 bool each_range(std::string_view list, F&& f) {
   return each_item(list, [&](std::string_view item) {
@@ -62,19 +61,19 @@ bool parse_text(std::string_view v, char (&to)[N]) {
   return true;
 }
 
-// "" stands for what the launcher calls the run.
+// "" stands for the launcher's name of the run.
 inline constexpr std::string_view kLaunchersRunId = "the launcher's";
 inline bool parse_run_id(std::string_view v, NameText& to) {
   return parse_text(v == kLaunchersRunId ? "" : v, to);
 }
 
-// "" stands for the folder that suits best.
+// "" stands for the best available folder.
 inline constexpr std::string_view kAutoFolder = "auto";
 inline bool parse_ring_dir(std::string_view v, FolderText& to) {
   return parse_text(v == kAutoFolder ? "" : v, to) && (v == kAutoFolder || v.starts_with('/'));
 }
 
-// True if the value of a setting that is 0 or 1 means 0.
+// True if the value of an on/off setting means off.
 constexpr bool is_off(std::string_view v) {
   return v.empty() || v == "0" || v == "off" || v == "false" || v == "no";
 }
@@ -92,7 +91,7 @@ inline bool parse_events(std::string_view v, EventLines& events) {
   return events != EventLines::off || v == "off";
 }
 
-// Says whose NVTX ranges are wanted.
+// The NVTX ranges to record.
 enum class NvtxRanges : std::uint8_t { off, nccl, all };
 inline bool parse_nvtx(std::string_view v, NvtxRanges& ranges) {
   ranges = v == "on" ? NvtxRanges::all : v == "nccl" ? NvtxRanges::nccl : NvtxRanges::off;
@@ -126,7 +125,7 @@ inline bool parse_ops(std::string_view v, ChoiceText& ops) {
   return v == "all" ||
          (v.size() < sizeof ops && each_item(v, [](std::string_view) { return true; }));
 }
-// Calls f(sizes) for each of "-4K,1M-64M"; false where the text is not such a list.
+// Calls f(sizes) for each of "-4K,1M-64M"; false if the text is not such a list.
 template <typename F>
 bool each_sizes(std::string_view list, F&& f) {
   return each_item(list, [&](std::string_view item) {
@@ -154,8 +153,8 @@ inline bool parse_ring(std::string_view v, std::uint32_t& records) {
   return true;
 }
 
-// Those who follow these two parse the text themselves: `tprof ctl` may change the schedule, and
-// the name in a mark stays where its text is.
+// The users of these two parse the text themselves: `tprof ctl` may change the schedule, and the
+// name in a mark points into its text.
 inline bool parse_step_text(std::string_view v, StepText& to) {
   StepMark mark;
   return parse_step_mark(v, mark) && parse_text(v, to);

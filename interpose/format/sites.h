@@ -1,5 +1,5 @@
-// Call sites: the places in the program that calls come from. The mapped file has a table entry for
-// each, and the records of its calls have the entry's number.
+// Call sites: the places in the program that make calls. The mapped file has a table entry for
+// each, and its calls' records have the entry's number.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace tprof {
 
-inline constexpr std::uint32_t kMaxSiteFrames = 40;    // Python frames that are looked at
-inline constexpr std::uint32_t kMaxNativeFrames = 24;  // native frames that are kept
+inline constexpr std::uint32_t kMaxSiteFrames = 40;    // Python frames looked at
+inline constexpr std::uint32_t kMaxNativeFrames = 24;  // native frames kept
 
-// A library or program that calls came through.
+// A library or program in which frames of calls lie.
 struct SiteObject {
   char path[471];  // empty: not known
   std::uint8_t build_id_size;
@@ -19,8 +19,8 @@ struct SiteObject {
 };
 static_assert(sizeof(SiteObject) == 512);
 
-// An address that a call returns to: a number in the table of objects (0: not known), and the
-// distance from where the object begins in memory.
+// A return address: a number in the table of objects (0: not known), and the offset from the
+// object's start in memory.
 struct SiteAddress {
   static constexpr unsigned kOffsetBits = 48;
 
@@ -36,13 +36,13 @@ constexpr SiteAddress site_address(std::uint32_t object, std::uint64_t offset) {
 // Texts end with a NUL or with their field.
 struct Site {
   std::uint64_t key;                    // equal for equal sites of this process
-  SiteAddress caller;                   // without an object: not asked for, or not known
+  SiteAddress caller;                   // no object: not asked for, or not known
   std::uint16_t frames;                 // native ones
   bool frames_cut;                      // there were more, or the last one's caller is not known
   SiteAddress frame[kMaxNativeFrames];  // innermost first
-  char symbol[256];  // the exported one before the caller's address, as the linker has it
-  // Innermost first: function, file and line, each ended by kSiteField, and kSiteFrame behind them.
-  // Frames that find no room are left out.
+  char symbol[256];                     // the exported symbol before the caller's address, mangled
+  // Innermost first: function, file and line, each ended by kSiteField, then kSiteFrame. Frames
+  // that don't fit are left out.
   char python[3624];
 };
 inline constexpr char kSiteField = '\x1f';

@@ -1,11 +1,11 @@
 // The snapshot: a small file beside a rank file whose ring file lies elsewhere. It holds what the
-// ring would add to the rank file, as of a moment. It is for readers on other nodes, and for when
-// the ring is lost with its node, its container or its tmpfs.
+// ring would add to the rank file at a moment. It serves readers on other nodes, and replaces a
+// ring that is lost with its node, its container or its tmpfs.
 //
-// Two entries at fixed places each describe a text in lines of the contract. The texts lie behind
-// the entries and apart from each other. A new text never touches the one in force, and an entry is
-// written after its text. So a kill anywhere leaves the older one whole, and the checksums show it
-// where pages reach a server out of order.
+// Two entries at fixed places each describe a text, which is lines of the contract. The texts lie
+// after the entries and do not overlap. A new text never touches the valid one, and an entry is
+// written after its text. A kill anywhere therefore leaves the older one whole, and the checksums
+// show it if pages reach a server out of order.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ inline constexpr char kSnapshotMagic[8] = {'t', 'p', 'r', 'o', 'f', 's', 'n', '1
 
 struct SnapshotEntry {
   char magic[8];
-  std::uint64_t generation;    // the higher one is in force
-  std::uint64_t base_real_ns;  // of the rank file's header: tells which one it is
-  std::uint64_t cut;           // bytes of the rank file that the text follows
+  std::uint64_t generation;    // the higher one is valid
+  std::uint64_t base_real_ns;  // of the rank file's header: identifies it
+  std::uint64_t cut;           // the text continues the rank file after so many bytes
   std::uint64_t offset;        // of the text
   std::uint64_t length;
   std::uint64_t text_sum;  // fnv1a of the text

@@ -1,5 +1,5 @@
-// The marks of a step (TPROF_STEP), and the names that programs give them. The writer, which finds
-// steps while they are made, and the reader both use this.
+// The marks of a step (TPROF_STEP), and the names that programs give them. The lines' writer finds
+// steps by them, and so does the reader.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace tprof {
 
-// automatic: NVTX ranges of the names below. range: NVTX ranges of one name, each of them a step,
-// or marks of that name, each of which begins a step. call: a step ends with a call of this
-// function with this count. period: steps are found from repeating calls, since nothing marks them.
+// automatic: NVTX ranges of the names below. range: each NVTX range of this name is a step, or each
+// mark of this name begins one. call: each call of this function with this count ends a step.
+// period: nothing marks steps; they are found from repeating calls.
 enum class StepBy : std::uint8_t { off, automatic, range, call, period };
 
 struct StepMark {
@@ -23,7 +23,7 @@ struct StepMark {
 
 inline constexpr std::size_t kMaxStepMark = 127;  // bytes of the setting
 
-// Bytes of step lines for each byte of event lines, as a fraction: 16 MiB at the default quota.
+// The quota of step lines is this part of that of event lines: 16 MiB by default.
 inline constexpr std::uint64_t kStepQuotaDivisor = 4;
 
 // Parses "off", "auto", "period", "nvtx:NAME", "call:ncclReduceScatter" or
@@ -55,19 +55,18 @@ inline bool parse_step_mark(std::string_view text, StepMark& mark) {
   return mark.name.starts_with("nccl") || mark.name.starts_with("cu");
 }
 
-// Limits that tell gradients and batches of data from the rest, where steps are found without
-// marks.
+// Limits for finding steps without marks: they tell gradients and batches of data from the rest.
 inline constexpr std::uint64_t kSmallCopy = 8;         // times smaller than the largest: no batch
 inline constexpr std::uint64_t kSmallReduction = 256;  // times smaller than the largest: a norm
 inline constexpr std::uint64_t kScalarBytes = 64;      // less is a flag or a scale, not data
 
-// The names in lower case, without the separators between words and number. A name counts only with
-// a number: "step" alone may be the optimizer's.
+// The names in lower case, without separators. They need a number: "step" alone may be the
+// optimizer's.
 inline constexpr std::string_view kStepNames[] = {
     "profilerstep", "step",         "iteration",  "iter",
     "trainstep",    "trainingstep", "globalstep", "trainingiteration"};
 
-// Splits off the number that ends a text. False: there is none.
+// Splits off the number at the end of a text. Returns false if there is none.
 inline bool split_number(std::string_view text, std::string_view& before, std::int64_t& number) {
   std::size_t digits = text.size();
   while (digits > 0 && text[digits - 1] >= '0' && text[digits - 1] <= '9') --digits;
@@ -76,7 +75,7 @@ inline bool split_number(std::string_view text, std::string_view& before, std::i
   return true;
 }
 
-// Returns which of kStepNames a range has, with its number: "ProfilerStep#7", "step 7",
+// Returns the one of kStepNames that a range has, and its number: "ProfilerStep#7", "step 7",
 // "iteration_7". Empty: none.
 inline std::string_view step_name(std::string_view text, std::int64_t& number) {
   std::string_view before;

@@ -1,5 +1,5 @@
-// The purpose of a thread, as its name tells it. A process's ledger is kept by thread, so splitting
-// it by purpose costs nothing.
+// A thread's purpose, taken from its name. A process's ledger is kept by thread, so splitting it by
+// purpose costs nothing.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@ namespace tprof {
 // autograd: PyTorch's, which runs a device's backward pass. mixed: many threads' calls.
 enum class ThreadKind : std::uint8_t { other, autograd, mixed };
 
-inline constexpr std::string_view kAutogradThread = "autograd";  // the word in lines
+inline constexpr std::string_view kAutogradThread = "autograd";  // its name in lines
 
-// `name` is the kernel's. PyTorch names such threads pt_autograd_<device>.
+// `name` is the thread's name. PyTorch's autograd threads are pt_autograd_<device>.
 constexpr ThreadKind thread_kind(std::string_view name) {
   return name.starts_with("pt_autograd_") ? ThreadKind::autograd : ThreadKind::other;
 }

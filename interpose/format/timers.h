@@ -10,7 +10,7 @@
 
 namespace tprof {
 
-// The calls that have to be seen from the process's first one on.
+// The calls that a timer needs from the process's first one on.
 enum class Watched : std::uint8_t { nothing, launches, cupti };
 
 // X(name, whether "name:N" times one call of N, what is watched)
@@ -37,7 +37,7 @@ inline constexpr TimerInfo kTimers[] = {
 
 struct Timing {
   Timer by = Timer::host;
-  std::uint32_t every = 1;  // one call of so many
+  std::uint32_t every = 1;  // one of every so many calls
 };
 
 inline bool parse_timing(std::string_view v, Timing& timing) {

@@ -1,4 +1,4 @@
-// Reading the mapped file by offset, with every offset checked: a ring file may come from a killed
+// Reads the mapped file by offset and checks every offset: a ring file may come from a killed
 // process, a full disk or a stranger.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace tprof {
 
-// A thread's ring as it is at one moment; the thread may be at work.
+// A thread's ring at one moment; the thread may be using it.
 struct RingNow {
   const Record* record = nullptr;  // null: there is none
   std::uint64_t capacity = 0;
@@ -20,7 +20,7 @@ struct RingNow {
 
   Record operator[](std::uint64_t n) const { return copy_in_use(record[n & (capacity - 1)]); }
   bool closed(const Record& r) const { return r.txn != 0 && r.txn <= committed; }
-  // True if no ring of ours has left so many records unread: nothing in it can be trusted.
+  // True if more records are unread than the ring can hold: it is damaged.
   bool overrun(std::uint64_t tail) const { return head - tail > capacity; }
 };
 
@@ -32,7 +32,7 @@ class View {
   Head& head() const { return *reinterpret_cast<Head*>(base_); }
   std::uint64_t size() const { return size_; }
 
-  // `n` objects of type T at `offset`; null where they would not lie within the mapping.
+  // Returns `n` objects of type T at `offset`; null if they would not lie within the mapping.
   template <typename T>
   T* at(std::uint64_t offset, std::uint64_t n = 1) const {
     if (offset == 0 || offset % alignof(T) != 0 || offset > size_) return nullptr;
@@ -76,7 +76,7 @@ class View {
     const T* first = at<const T>(table.chunk[chunk], kChunkEntries);
     return first == nullptr ? nullptr : first + (i - 1) % kChunkEntries;
   }
-  // Returns the number of entries, limited to what a table can hold in case the file is damaged.
+  // Returns the number of entries, limited to what a table can hold (the file may be damaged).
   static std::uint32_t entries(const Table& table) {
     const std::uint32_t n = table.count.load(std::memory_order_acquire);
     return n < kTableChunks * kChunkEntries ? n : kTableChunks * kChunkEntries;
@@ -133,7 +133,7 @@ class View {
   std::uint64_t size_ = 0;
 };
 
-// The contract's elements and bytes of `count` (an API count, or a sum of them).
+// The contract's elements and bytes for `count` (an API count, or a sum of them).
 struct Amount {
   std::uint64_t elements;
   std::uint64_t bytes;
@@ -153,8 +153,8 @@ inline Amount amount(const View& view, std::uint8_t function, Bucket bucket, std
   return {elements, elements * dtype_size(dtype)};
 }
 
-// Returns communicator `number` if it has more ranks than `world`, else null. If no launcher told
-// the process its rank and world size, it takes those in its largest communicator.
+// Returns communicator `number` if it has more ranks than `world`, else null. Without a launcher's
+// rank and world size, a process takes those of its largest communicator.
 inline const Communicator* larger_comm(const View& view, std::uint32_t number, std::int32_t world) {
   const Communicator* c = view.comm(number);
   return c != nullptr && c->nranks > world ? c : nullptr;

@@ -1,6 +1,6 @@
-// Windows: the times in which event lines are written and calls are timed on the device, where
-// TPROF_SCHEDULE asks for some only. The mapped file holds them, so that whoever takes over from a
-// killed process decides as it did.
+// Windows: the times in which event lines are written and calls are timed on the device
+// (TPROF_SCHEDULE). The mapped file holds them, so that a recovery of a killed process decides as
+// the process did.
 #pragma once
 
 #include <atomic>
@@ -20,22 +20,22 @@ struct Window {
   std::atomic<std::int64_t> last_step;
 };
 
-// Only the last 256 are known. More than that end within a fifth of a second only if steps take
-// less than a millisecond.
+// Only the last 256 are known. More end within a fifth of a second only if steps take less than a
+// millisecond.
 inline constexpr std::uint32_t kMaxWindows = 256;
 
-// The current state, for the code that times calls.
+// The current state, for timing calls.
 inline constexpr std::uint32_t kWindowTimed = 1;
 inline constexpr std::uint32_t kWindowOpen = 2;
 inline constexpr std::uint32_t kWindowsOver = 4;  // this schedule has no more windows
 
-// Steps that have begun so far, as known a moment later. `tprof ctl` uses them to name a step ahead
-// that all ranks will reach.
+// Steps begun so far, known with a short delay. `tprof ctl` uses them to choose a future step for
+// all ranks.
 struct StepsBegun {
   std::atomic<std::uint64_t> count;
   std::atomic<std::uint64_t> last_ns;  // CLOCK_MONOTONIC, when the last of them began
-  std::atomic<std::uint64_t> took_ns;  // from the beginning of one to that of the next
-  std::atomic<std::uint32_t> marked;   // 1: by the program; else each process finds its own
+  std::atomic<std::uint64_t> took_ns;  // from the beginning of one step to the next
+  std::atomic<std::uint32_t> marked;   // 1: by the program; 0: each process finds its own
 };
 
 inline constexpr std::uint64_t kNextStep = UINT64_MAX;
@@ -45,18 +45,17 @@ struct Windows {
   bool files;                         // TPROF_WINDOW_FILES
   std::atomic<std::uint32_t> opened;  // so far: the last one is window[(opened - 1) % kMaxWindows]
   std::atomic<std::uint32_t> state;   // kWindowTimed and the others
-  std::atomic<std::uint64_t> steps;   // seen so far, where windows are by steps
-  // CLOCK_MONOTONIC when `tprof ctl` asked for a number of steps: steps that began earlier are not
-  // of its schedule. 0: the schedule is TPROF_SCHEDULE's.
+  std::atomic<std::uint64_t> steps;   // seen so far, if windows are by steps
+  // CLOCK_MONOTONIC when `tprof ctl` asked for a number of steps: earlier steps do not count. 0:
+  // the schedule is TPROF_SCHEDULE's.
   std::atomic<std::uint64_t> asked_ns;
   std::atomic<std::uint64_t> asked_first;  // the schedule's first step, from 0; or kNextStep
-  std::atomic<std::uint32_t> too_late;     // the step had begun when it was asked for
+  std::atomic<std::uint32_t> too_late;     // the step had already begun when it was requested
   StepsBegun begun;
   Window window[kMaxWindows];
 };
 
-// Called by the thread that writes lines. Readers of a running process only check whether it is
-// empty.
+// Called by the lines' writer. Readers of a running process only check whether it is empty.
 inline void set_schedule(Windows& w, std::string_view schedule) {
   copy_text(w.schedule, schedule);
 }
@@ -73,7 +72,7 @@ inline void open_window(Windows& w, std::uint64_t from_ns, std::int64_t step) {
   window.from_ns.store(from_ns, std::memory_order_release);
   w.opened.store(n + 1, std::memory_order_release);
 }
-// The last that was opened, or null.
+// The last window opened, or null.
 inline Window* last_window(Windows& w) {
   const std::uint32_t n = w.opened.load(std::memory_order_acquire);
   return n == 0 ? nullptr : &w.window[(n - 1) % kMaxWindows];
@@ -82,8 +81,8 @@ inline bool is_open(const Window* w) {
   return w != nullptr && w->to_ns.load(std::memory_order_acquire) == kNotYet;
 }
 
-// Returns the window, from 1, in which `ns` lies, or 0 if it lies in none and so gets no line.
-// Without a schedule, where everything gets a line, the result is kAlways.
+// Returns the window, from 1, in which `ns` lies; 0: none, and so no line. Without a schedule
+// everything gets a line, and the result is kAlways.
 inline constexpr std::uint32_t kAlways = UINT32_MAX;
 inline std::uint32_t window_at(const Windows& w, std::uint64_t ns) {
   if (w.schedule[0] == 0) [[likely]]
@@ -97,7 +96,7 @@ inline std::uint32_t window_at(const Windows& w, std::uint64_t ns) {
   return 0;
 }
 
-// The same for an interval: the first window that has a part of it.
+// The same for an interval: the first window that overlaps it.
 inline std::uint32_t window_in(const Windows& w, std::uint64_t from_ns, std::uint64_t to_ns) {
   std::uint32_t first = window_at(w, from_ns);
   if (first != 0) return first;

@@ -1,6 +1,6 @@
-// The wrappers of copies, generated from api/cudart.h and api/cuda.h. Those of the driver pass
-// every call straight through without TPROF_DRIVER=1; with it they count those that come from no
-// wrapper: a call of the runtime and the driver call that it causes are one.
+// The wrappers of copies, generated from api/cudart.h and api/cuda.h. The driver's wrappers only
+// pass calls through without TPROF_DRIVER=1; with it they count calls from outside wrappers: a
+// runtime call and the driver call inside it are one.
 #include "interpose/calls/batch.h"
 #include "interpose/calls/copy_call.h"
 #include "interpose/hook/wrapper.h"
@@ -47,8 +47,8 @@ TPROF_CUDA_BATCH(TPROF_BOTH)
 #undef BODY
 #undef RETURN
 
-// The prototype that the reading assumes for CUDA 13: a header that declares another fails here.
-// NOLINTBEGIN(readability-redundant-declaration): that is what the declaration is for
+// The prototype assumed for CUDA 13: a header with another one does not compile.
+// NOLINTBEGIN(readability-redundant-declaration): redundant on purpose
 #if CUDART_VERSION >= 13000
 extern "C" {
 cudaError_t cudaMemcpyBatchAsync(void* const* dsts, const void* const* srcs, const size_t* sizes,

@@ -1,4 +1,4 @@
-// The wrappers of the program's own switch of profilers, generated from api/cudart.h: with
+// The wrappers of cudaProfilerStart and cudaProfilerStop, generated from api/cudart.h: with
 // TPROF_SCHEDULE=profiler they open and close the window.
 #include "interpose/hook/wrapper.h"
 #include "interpose/write/windows.h"

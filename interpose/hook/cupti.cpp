@@ -1,6 +1,6 @@
-// The wrappers of the calls by which a program becomes a client of CUPTI, which has room for one:
-// we make way before it asks, and for good. They are declared without the vendor's header, which
-// the build may lack.
+// The wrappers of the calls that make a program CUPTI's client. CUPTI has only one, so we give it
+// up before the call, for good. They are declared without the vendor's header, which the build may
+// lack.
 #include <cstring>
 
 #include "interpose/device/cupti_abi.h"
@@ -12,8 +12,8 @@ namespace cupti = tprof::cupti;
 
 namespace {
 
-// A buffer of ours that CUPTI has not given back comes, with the program's records in it, to the
-// program's callback. That would free what was never allocated, so it gets a buffer of its own with
+// CUPTI may still have a buffer of ours, and give it, with the program's records, to the program's
+// callback, which would free memory it did not allocate. So the callback gets its own buffer with
 // the same content.
 constinit std::atomic<cupti::Requested> g_requested{nullptr};
 constinit std::atomic<cupti::Completed> g_completed{nullptr};

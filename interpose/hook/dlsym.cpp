@@ -1,11 +1,11 @@
 // dlsym and dlvsym, for programs that take NCCL's and CUDA's functions by address.
 //
-// Both jump to the real function, so that RTLD_NEXT and RTLD_DEFAULT mean what they mean to the
-// caller: the loader goes by the return address. They answer themselves only if a handle is asked
-// for a name of ours.
+// Both jump to the real function, so that RTLD_NEXT and RTLD_DEFAULT work for the caller: the
+// loader uses the return address. They return a wrapper only if a handle is asked for a wrapped
+// name.
 //
-// A preload before us that has a dlsym too asks for the next one by libc's version of the name,
-// which we lack. It would go past us, and gets one of ours that goes on to libc's.
+// A preload before us that also wraps dlsym looks up the next one by libc's symbol version, which
+// we lack, and would skip us. It gets one of ours, which then calls libc's.
 #include <dlfcn.h>
 
 #include <string_view>
@@ -15,7 +15,7 @@
 #include "interpose/session/config.h"
 #include "interpose/session/coverage.h"
 
-// Returned in two registers: the address to jump to or, if that is null, the value to return.
+// Returned in two registers: the address to jump to, and the value to return if that is null.
 struct TprofAnswer {
   void* jump;
   void* value;
@@ -38,22 +38,22 @@ using tprof::Fn;
 using tprof::Library;
 namespace resolve = tprof::resolve;
 
-constinit tprof::BehindUs<void* (*)(void*, const char*)> g_dlsym("dlsym");
-constinit tprof::BehindUs<void* (*)(void*, const char*, const char*)> g_dlvsym("dlvsym");
+constinit tprof::FunctionOnDemand<void* (*)(void*, const char*)> g_dlsym("dlsym");
+constinit tprof::FunctionOnDemand<void* (*)(void*, const char*, const char*)> g_dlvsym("dlvsym");
 
-// Returns which wrapped function is asked for, or none. RTLD_NEXT and RTLD_DEFAULT find ours
-// already, or are another interposer's way to the real one. Our own questions are not for the
-// program.
+// Returns the wrapped function that is looked up, or none. RTLD_NEXT and RTLD_DEFAULT find ours
+// anyway, or are how another interposer finds the real one. Our own lookups are never answered with
+// a wrapper.
 Fn asked_for(const void* handle, const char* name, const void* caller) {
   if (name == nullptr || handle == RTLD_NEXT || handle == RTLD_DEFAULT) return Fn::none;
   const Fn fn = resolve::named(name);
   return fn == Fn::none || resolve::is_ours(caller) ? Fn::none : fn;
 }
 
-// A shim behind us takes the function that it stands in front of: its calls are within ours.
+// A shim after us looks up the function that it wraps: its calls are within ours.
 bool is_shim_behind_us(const void* caller, const char* name) {
   const void* const own = tprof::symbol_beside(caller, name);
-  return own != nullptr && own == tprof::symbol_behind_us(name);
+  return own != nullptr && own == tprof::next_symbol(name);
 }
 
 void* to_give(Fn fn, void* found, const void* caller) {
@@ -99,7 +99,7 @@ TprofAnswer tprof_dlvsym(void* handle, const char* name, const char* version, co
   return {nullptr, to_give(fn, dlvsym(handle, name, version), caller)};
 }
 
-// Each saves its arguments, asks, and jumps or returns.
+// Each saves its arguments, calls the lookup, and jumps or returns.
 #if defined(__x86_64__)
 __asm__(
     ".text\n"

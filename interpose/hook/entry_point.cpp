@@ -1,6 +1,6 @@
-// The wrappers of the functions that give a program the driver's functions. Every CUDA runtime,
-// even one that is linked in, reaches the driver this way. With TPROF_DRIVER=1, TPROF_MEMORY=1 or
-// TPROF_TIMING=events the functions that they give are wrapped.
+// The wrappers of the functions that return the driver's functions. Every CUDA runtime, even a
+// linked-in one, gets the driver this way. With TPROF_DRIVER=1, TPROF_MEMORY=1 or
+// TPROF_TIMING=events they return wrapped functions.
 #include "interpose/api/results.h"
 #include "interpose/hook/wrapper.h"
 #include "interpose/session/config.h"
@@ -10,10 +10,9 @@ namespace resolve = tprof::resolve;
 
 namespace {
 
-// The function that a name means to callers built for a CUDA version. This has to be exact, as the
-// wrong prototype would corrupt the caller. Newer majors may have given names new prototypes: they
-// are passed through.
-constexpr int kNewestKnown = 14000;  // not included
+// Maps a name and CUDA version to a function. This must be exact, as a wrong prototype would
+// corrupt the caller. Newer major versions may have new prototypes: they are passed through.
+constexpr int kNewestKnown = 14000;  // exclusive
 struct EntryPoint {
   std::string_view name;
   int since, until;
@@ -57,15 +56,15 @@ void wrap(void** function, const char* name, int version, bool per_thread) {
   if (fn != Fn::none && resolve::wanted_of_driver(fn)) *function = resolve::bind(fn, *function);
 }
 
-// The flags that say which default stream is meant, the same for the driver and for the runtime.
+// The flags that choose the default stream, the same for driver and runtime.
 constexpr unsigned long long kLegacy = 1;
 constexpr unsigned long long kPerThread = 2;
 bool own_stream(unsigned long long flags, bool twin) {
   return (flags & (kLegacy | kPerThread)) == 0 ? twin : (flags & kPerThread) != 0;
 }
 
-// Returns the version of the runtime that `real` belongs to: its cudaGetDriverEntryPoint asks the
-// driver for names at that version.
+// Returns the version of the runtime that `real` belongs to: its cudaGetDriverEntryPoint looks up
+// names at that version.
 int runtime_version(const void* real) {
   using Query = cudaError_t (*)(int*);
   const auto ask = reinterpret_cast<Query>(resolve::sibling(real, "cudaRuntimeGetVersion"));
@@ -75,7 +74,7 @@ int runtime_version(const void* real) {
 
 }  // namespace
 
-// `name` is asked for at `version`; `own`: with per-thread streams where the flags don't say.
+// `name` is looked up at `version`; `own`: per-thread streams if the flags don't say.
 #define WRAPPER(kind, result, function, parameters, arguments, entry, version, own)              \
   TPROF_##kind(result, function, parameters, {                                                   \
     const result done = real arguments;                                                          \
@@ -91,8 +90,8 @@ WRAPPER(TYPED, CUresult, cuGetProcAddress_v2,
          CUdriverProcAddressQueryResult* status),
         (name, function, version, flags, status), function, version, false)
 
-// The runtime's functions, which ask the driver for the name at their own version, or at a given
-// one. Their last argument came with CUDA 12.0; it is passed on whatever it is.
+// The runtime's functions, which look up the name at their own version, or at a given one. Their
+// last argument came with CUDA 12.0 and is passed on as it is.
 #define BOTH(function, parameters, arguments, version)                              \
   WRAPPER(ANY, cudaError_t, function, parameters, arguments, entry, version, false) \
   WRAPPER(ANY, cudaError_t, function##_ptsz, parameters, arguments, entry, version, true)

@@ -1,6 +1,6 @@
 // The wrappers of launches and waits, generated from api/cudart.h and api/cuda.h: each row names a
-// step that it reports to device/. Without TPROF_TIMING=events they pass every call straight
-// through. A call of the runtime and the driver call that it causes are one.
+// step to report to device/. Without TPROF_TIMING=events they only pass calls through. A runtime
+// call and the driver call inside it are one.
 #include <cuda_runtime_api.h>
 
 #include "interpose/device/contexts.h"
@@ -16,7 +16,7 @@ namespace tprof::hook {
 
 namespace streams = device::streams;
 
-// True if calls on the stream are executed now: a captured call is not.
+// True if the stream executes calls, rather than capturing them.
 inline bool is_now(cudaStream_t stream) {
   return streams::on() && graphs::captured_into(stream) == nullptr;
 }
@@ -72,7 +72,7 @@ struct StreamGoes {
   }
 };
 
-// These are followed whether or not calls are timed now: events that were made stay.
+// These are followed even while calls are not timed, since existing events stay.
 struct ContextGoes {
   int device;  // -1: only `context`
   CUcontext context;
@@ -85,7 +85,7 @@ struct ContextGoes {
     return result;
   }
 };
-// A primary context goes when nobody has it any more.
+// A primary context is destroyed with its last release.
 struct ContextMayGo {
   int device;
   static constexpr bool kEnds = true;
@@ -106,7 +106,7 @@ inline constexpr bool kEndsContexts = requires {
 
 }  // namespace tprof::hook
 
-// The body of a wrapper, behind TPROF_REAL (budget while timing is off: 3 ns).
+// The body of a wrapper, after TPROF_REAL (budget while timing is off: 3 ns).
 #define TPROF_FOLLOWED(stream_meant, arguments, step)                             \
   {                                                                               \
     using namespace tprof::hook;                                                  \

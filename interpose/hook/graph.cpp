@@ -1,7 +1,7 @@
 // The wrappers of stream captures and CUDA graphs, generated from api/cudart.h and api/cuda.h: each
-// row names a step that it reports to record/graphs.h. The handles of the runtime and of the driver
-// are the same. The driver's calls count with TPROF_DRIVER=1 and where they come from no wrapper,
-// such as those of a runtime that is linked in.
+// row names a step to report to record/graphs.h. The runtime and the driver have the same handles.
+// With TPROF_DRIVER=1 the driver's calls count if they come from outside wrappers, as from a
+// linked-in runtime.
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace tprof::hook {
 
-// A step reports before the real call, and after one that has worked or was refused.
+// A step has hooks before the real call, after success and after refusal.
 struct CaptureBegins {
   cudaStream_t stream;
   bool into_existing_graph;
@@ -34,7 +34,7 @@ struct Instantiates {
                          (flags & cudaGraphInstantiateFlagDeviceLaunch) != 0);
   }
 };
-// Returns the flags. In CUDA 11 the argument is an address or null: no address is as small as a
+// Returns the flags. In CUDA 11 the argument is an address or null, and no address is as small as a
 // flag.
 inline unsigned long long flags_in(const void* argument) {
   constexpr std::uintptr_t kFlags = 0xfff;
@@ -46,19 +46,19 @@ struct Updates {
   cudaGraph_t graph;
   void after(Thread& t) const { graphs::updated(t, executable, graph); }
 };
-// Reported before the real call, since after it the handle can be another's. Begins no session.
+// Reported before the real call: after it the handle may be in use again. Begins no session.
 template <typename Handle>
 struct Destroys {
   Handle handle;
 };
 template <typename Handle>
-Destroys(Handle) -> Destroys<Handle>;  // clang deduces it of an aggregate from version 17 on
+Destroys(Handle) -> Destroys<Handle>;  // clang deduces it for aggregates since version 17
 struct LaunchesGraph {
   cudaGraphExec_t executable;
   cudaStream_t stream;
 };
 
-// The wrapper's body. `thread` returns the thread if such calls count, else null.
+// The wrapper's body. `thread` returns the thread if the calls count, else null.
 template <typename GetThread, typename GetStep, typename F>
 auto graph_call(GetThread&& thread, GetStep&& step, F&& function) {
   using Step = decltype(step());
@@ -66,8 +66,7 @@ auto graph_call(GetThread&& thread, GetStep&& step, F&& function) {
     if constexpr (std::is_same_v<Step, CaptureBegins>) {
       g_switches.captures.store(true, std::memory_order_relaxed);
       const stream_gates::Closed closed(step().stream);
-      // During a capture, an event in the legacy stream would be a dependency that ends the
-      // capture.
+      // During a capture, an event in the legacy stream would be a dependency that invalidates it.
       const stream_gates::Closed legacy_closed(nullptr);
       return function();
     } else {
@@ -97,7 +96,7 @@ auto graph_call(GetThread&& thread, GetStep&& step, F&& function) {
 
 }  // namespace tprof::hook
 
-// The body of a wrapper, behind TPROF_REAL. `thread`: as above. `stream_meant`: legacy, per_thread.
+// The body of a wrapper, after TPROF_REAL. `thread`: as above. `stream_meant`: legacy, per_thread.
 // `step` may use meant(stream).
 #define TPROF_GRAPH_CALL(thread, stream_meant, arguments, step)      \
   tprof::hook::graph_call(                                           \

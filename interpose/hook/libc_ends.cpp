@@ -1,9 +1,9 @@
 // libc's functions that end the program without its exit handlers, and those that execute another.
 //
-// Every process of the job comes through here, with or without a GPU, even as a child of vfork,
-// which shares its parent's memory, and in signal handlers. If there is nothing to close, these
-// functions only pass on. The real ones are found when the library is loaded: later another thread
-// may have the loader's lock, and a fork copies it.
+// Every process of the job gets here, with or without a GPU, even as a child of vfork, which shares
+// its parent's memory, and in signal handlers. If there is nothing to close, these functions only
+// pass calls on. The real ones are looked up when the library is loaded: later another thread may
+// hold the loader's lock while this one forks.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -26,7 +26,7 @@ namespace {
 using Arguments = char* const*;
 
 template <typename Function>
-using Real = tprof::BehindUs<Function>;
+using Real = tprof::FunctionOnDemand<Function>;
 
 constinit Real<void (*)(int)> g_exit("_exit");
 constinit Real<void (*)(int)> g_Exit("_Exit");
@@ -53,10 +53,10 @@ void find(Real<Function>&... real) {
   for (;;) syscall(SYS_exit_group, status);
 }
 
-// Programs try the folders of PATH one by one (Python's os.execvp does), and fall back when none
-// has what they look for. So nothing is closed for a file that can't be executed.
+// Programs try the folders of PATH one by one (as Python's os.execvp), and go on if none has the
+// file. So nothing is closed for a file that can't be executed.
 bool executable(int folder, const char* path) {
-  struct stat file {};  // stat is a symbol of glibc 2.33, and statx not everywhere
+  struct stat file {};  // the symbol stat came with glibc 2.33, and statx is not everywhere
   const int flags = folder >= 0 ? AT_EMPTY_PATH : 0;
   if (syscall(SYS_newfstatat, folder, path, &file, flags) != 0) return true;
   return S_ISREG(file.st_mode) && (folder >= 0 || access(path, X_OK) == 0);
@@ -65,12 +65,12 @@ bool executable(const char* path) {
   return access(path, X_OK) == 0 && executable(AT_FDCWD, path);
 }
 
-// Only libc looks into PATH.
+// Only libc searches PATH.
 bool may_be_found(const char* name) {
   return std::strchr(name, '/') == nullptr || executable(name);
 }
 
-// `possible` tells whether the execution may succeed.
+// `possible` returns whether the exec may succeed.
 template <typename Possible, typename Execute>
 int execute(Possible&& possible, Execute&& real) {
   if (!tprof::session::to_be_closed()) return real();
@@ -120,8 +120,8 @@ TPROF_EXPORT int fexecve(int fd, Arguments argv, Arguments environment) noexcept
                  [&] { return call(g_fexecve, fd, argv, environment); });
 }
 
-// Makes an array of the call's arguments: `first` and those behind it up to the null, which is
-// included. It is on the stack, as in libc: a child of vfork must not allocate.
+// Makes an array of the call's arguments: `first` and the following ones, up to and including the
+// null. It is on the stack, as in libc: a child of vfork must not allocate.
 #define TPROF_EXECL(first, execute_them)                                              \
   std::size_t n = 1;                                                                  \
   va_list arguments;                                                                  \

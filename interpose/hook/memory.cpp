@@ -1,8 +1,7 @@
-// The wrappers that tell us which device a thread uses and what kind of memory an address is. They
-// count no copies and start nothing. With TPROF_MEMORY=1 the memory is counted, also that of the
-// functions of api/cudart.h and api/cuda.h that allocate and free nothing else; without it these
-// pass every call straight through. A call of the runtime and the driver call that it causes are
-// one.
+// The wrappers that follow the device of a thread and the kind of memory of an address. They count
+// no copies and start nothing. With TPROF_MEMORY=1 allocations are counted, including those of the
+// functions in api/cudart.h and api/cuda.h that only allocate and free; without it those only pass
+// calls through. A runtime call and the driver call inside it are one.
 #include "interpose/calls/memory.h"
 #include "interpose/device/contexts.h"
 #include "interpose/hook/wrapper.h"
@@ -36,7 +35,7 @@ X(cudaHostRegister, (void* pointer, size_t size, unsigned int flags), (pointer, 
   (Pins{pointer, size}), pointer, pinned)
 #undef X
 
-// Leaves the table before the address can be given to someone else.
+// Removes the entry before the address can be in use again.
 #define X(function)                                                       \
   RUNTIME(function, (void* pointer), {                                    \
     memory::remove(pointer);                                              \
@@ -47,7 +46,7 @@ X(cudaHostUnregister)
 X(cudaFree)
 #undef X
 
-// No memory that was pinned for this device stays pinned; about other devices' the driver is asked.
+// Unpins all memory pinned for this device; for other devices' the driver is asked.
 RUNTIME(cudaDeviceReset, (), {
   tprof::device::ContextsGo contexts(-1, nullptr, true);
   const cudaError_t result = real();

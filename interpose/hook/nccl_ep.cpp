@@ -1,8 +1,8 @@
-// The wrappers of NCCL EP: tokens that go to their experts and back.
+// The wrappers of NCCL EP, which sends tokens to their experts and back.
 //
-// All arguments are passed on as they travel, ten at most: before 0.1 (in NCCL 2.30.3 and 2.30.4)
-// the functions took other ones. Structures with the number that 0.1 brought tell it apart. Calls
-// without it pass, and the coverage names them.
+// All arguments, at most ten, are passed on as they are: before 0.1 (in NCCL 2.30.3 and 2.30.4) the
+// functions took other ones. Since 0.1 structures have a magic number. Calls without it are passed
+// through, and the coverage reports them.
 #include <optional>
 
 #include "interpose/base/shared_map.h"
@@ -19,7 +19,7 @@ namespace {
 
 using RawArg = void*;
 
-// These begin as in nccl_ep.h, which freezes what has been released.
+// The beginnings of the structures in nccl_ep.h, which keeps released fields.
 struct Tensor {
   unsigned int size;
   unsigned int magic;
@@ -37,15 +37,15 @@ struct Tensors {  // ncclEpDispatchInputs_t, ncclEpCombineInputs_t and both outp
   const Tensor* tokens;
 };
 
-// Returns null if the argument is none of NCCL EP 0.1 or newer.
+// Returns null if the argument is not of NCCL EP 0.1 or newer.
 const Tensors* tensors(RawArg argument) {
   const auto* all = static_cast<const Tensors*>(argument);
   return all != nullptr && all->magic == Tensors::kMagic && all->size >= sizeof *all ? all
                                                                                      : nullptr;
 }
 
-// Returns no value if the arguments are not known. The call does not tell which tokens go to other
-// ranks: that is on the device.
+// Returns nothing if the arguments are not known. Which tokens go to other ranks is known only on
+// the device.
 std::optional<NcclArgs> reading(const RawArg (&argument)[10], std::size_t tokens, RawArg stream,
                                 ncclComm_t comm) {
   NcclArgs a{nullptr, nullptr, 0, ncclInt8, comm, static_cast<cudaStream_t>(stream)};
@@ -61,7 +61,7 @@ std::optional<NcclArgs> reading(const RawArg (&argument)[10], std::size_t tokens
   return a;
 }
 
-// The communicator of each group, and of each handle that is made from one.
+// The communicator of each group, and of each handle made from a group.
 constinit tprof::SharedMap<ncclComm_t> g_comm_of{tprof::LockOrder::handles};
 
 ncclComm_t communicator(RawArg comm) {

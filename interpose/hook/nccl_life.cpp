@@ -17,8 +17,8 @@ namespace comms = tprof::comms;
 
 namespace {
 
-// commName stands in ncclConfig_t since 2.27; a program built against an older nccl.h passes a
-// shorter one, as its `size` says.
+// ncclConfig_t has commName since 2.27; a program built with an older nccl.h passes a shorter one,
+// as its `size` says.
 const char* config_name([[maybe_unused]] const ncclConfig_t* config) {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
   if (config == nullptr) return nullptr;
@@ -29,8 +29,8 @@ const char* config_name([[maybe_unused]] const ncclConfig_t* config) {
 #endif
 }
 
-// Runs `real` and, if the library accepted, hands the new communicator on. NCCL takes the device
-// that the calling thread has set.
+// Runs `real` and adds the new communicator if the library accepted. NCCL uses the calling thread's
+// current device.
 template <typename F>
 ncclResult_t init_rank(Thread& t, Fn fn, ncclComm_t* comm, int nranks, int rank,
                        const ncclUniqueId& unique_id, const char* name, F&& real) {
@@ -48,16 +48,16 @@ ncclResult_t init_rank(Thread& t, Fn fn, ncclComm_t* comm, int nranks, int rank,
   return result;
 }
 
-// The way a communicator comes from another: by split, shrink or grow, with its colour or who is
-// left out.
+// How a communicator is made from another: split, shrink or grow, with the color or the excluded
+// ranks.
 struct Birth {
   Fn fn;
   comms::ChildKind kind;
   std::int64_t colour;
-  std::int32_t nranks;  // that have to come; 0 or less: so many less than the parent has
-  ncclComm_t* place;    // where NCCL puts the child's handle; null: this rank gets none
+  std::int32_t nranks;  // ranks of the child; 0 or less: the parent's number, less so many
+  ncclComm_t* place;    // for the child's handle; null: this rank gets none
   const ncclConfig_t* config;
-  const ncclUniqueId* unique_id = nullptr;  // by which ranks outside the parent know it
+  const ncclUniqueId* unique_id = nullptr;  // identifies it for ranks outside the parent
 };
 
 template <typename F>
@@ -65,7 +65,7 @@ ncclResult_t make_child(Thread& t, ncclComm_t comm, const Birth& birth, const vo
                         F&& real) {
   const DepthGuard guard(t);
   const std::uint32_t parent = comms::find(t, comm, real_address);
-  // All ranks of the parent do it together, even those that get no child: the ordinal is the same.
+  // All ranks of the parent call it, even those that get no child, so the ordinal is the same.
   const std::uint32_t ordinal = parent == 0 ? 0 : comms::next_ordinal(parent, birth.kind);
   comms::Ids ids{.id = 0, .birth = comms::birth_of(birth.kind, ordinal, birth.colour)};
   if (birth.unique_id != nullptr) ids.alias = comms::id_of(*birth.unique_id);
@@ -73,7 +73,7 @@ ncclResult_t make_child(Thread& t, ncclComm_t comm, const Birth& birth, const vo
   if (entry != nullptr && entry->id != 0) {
     ids.id = comms::child_id(entry->id, ids.birth);
   } else {
-    std::swap(ids.id, ids.alias);  // the id that new ranks know it by, if there is one
+    std::swap(ids.id, ids.alias);  // the id that new ranks use, if there is one
   }
   ids.parent = parent;
   const std::int32_t of_parent = birth.nranks > 0 || parent == 0 ? 0 : comms::state(parent).nranks;
@@ -114,11 +114,11 @@ ncclResult_t end_group(Thread& t, const void* real_address, bool simulated, F&& 
 template <typename F>
 ncclResult_t end_of_life(Thread& t, Fn fn, ncclComm_t comm, const void* real_address, F&& real) {
   const DepthGuard guard(t);
-  comms::settle(t, comm, ncclInProgress);  // nobody will ask for its state any more
+  comms::settle(t, comm, ncclInProgress);  // its state will not be asked for any more
   const std::uint32_t index = comms::index_of(comm);
   comms::OpenPhase phase(t, {.fn = fn, .comm = index});
   const bool goes = fn == Fn::ncclCommDestroy || fn == Fn::ncclCommAbort;
-  // Leaves the table before the library can hand out the same address again.
+  // Removed before the library can hand out the same address again.
   if (goes) comms::end(comm, real_address);
   const ncclResult_t result = real();
   if (accepted(result)) comms::note_end(index, fn);
@@ -128,8 +128,8 @@ ncclResult_t end_of_life(Thread& t, Fn fn, ncclComm_t comm, const void* real_add
 
 }  // namespace
 
-// Defines a wrapper whose body uses `t` and `call`, the real one. Where `thread` returns null it
-// only passes on.
+// Defines a wrapper whose body uses `t` and `call`, the real call. If `thread` returns null, it
+// only passes the call on.
 #define WRAPPER(function, parameters, arguments, thread, ...)                   \
   TPROF_TYPED(ncclResult_t, function, parameters, {                             \
     const auto call = [&] { return real arguments; };                           \
@@ -173,8 +173,8 @@ WRAPPER(ncclCommInitRankScalable,
 WRAPPER(ncclCommInitAll, (ncclComm_t * comm, int ndev, const int* devlist), (comm, ndev, devlist),
         tprof::recording_thread(), {
           const DepthGuard guard(*t);
-          // The unique id stays inside NCCL. All ranks are here, so any id of our own will do that
-          // no other process can have.
+          // The unique id stays inside NCCL. All ranks are in this process, so any id will do that
+          // no other process has.
           ncclUniqueId own{};
           static std::atomic<std::uint64_t> ordinal{0};
           const tprof::Head& head = tprof::session::mapping().head();
@@ -200,12 +200,12 @@ WRAPPER(ncclCommSplit,
           return make_child(*t, comm, birth, address, call);
         })
 
-// Called by the ranks that stay, with the same list.
+// Called by the remaining ranks, with the same list.
 WRAPPER(ncclCommShrink,
         (ncclComm_t comm, int* excluded, int n, ncclComm_t* newcomm, ncclConfig_t* config,
          int flags),
         (comm, excluded, n, newcomm, config, flags), tprof::recording_thread(), {
-          std::uint64_t without = 0;  // whatever the order of the list
+          std::uint64_t without = 0;  // independent of the list's order
           for (int i = 0; excluded != nullptr && i < n; ++i) {
             without += tprof::mix64(static_cast<std::uint64_t>(excluded[i]));
           }
@@ -214,7 +214,7 @@ WRAPPER(ncclCommShrink,
           return make_child(*t, comm, birth, address, call);
         })
 
-// Ranks of the parent pass no id but for the root, which passes both; new ranks have no parent.
+// Ranks of the parent pass the communicator, new ranks the id, and the root both.
 WRAPPER(ncclCommGrow,
         (ncclComm_t comm, int nranks, const ncclUniqueId* id, int rank, ncclComm_t* newcomm,
          ncclConfig_t* config),
@@ -246,7 +246,7 @@ END_OF_LIFE(ncclCommRevoke, (ncclComm_t comm, int flags), (comm, flags))
 #undef END_OF_LIFE
 #undef WRAPPER
 
-// Tells when a non-blocking communicator is ready.
+// Shows when a non-blocking communicator is ready.
 TPROF_TYPED(ncclResult_t, ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t* state), {
   const ncclResult_t result = real(comm, state);
   if (comms::g_going_on.load(std::memory_order_relaxed) == 0) [[likely]]

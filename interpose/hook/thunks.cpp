@@ -1,6 +1,6 @@
-// The functions that a program gets which takes a wrapped one by address (real/binding.h): four for
-// each. A thunk notes where the call returns to, then its own number (`bound` of its thread), and
-// jumps to the wrapper. It changes neither the stack nor a register that a call hands over.
+// The functions that a program gets when it takes a wrapped one by address (real/binding.h): four
+// for each. A thunk notes the return address and its own number (`bound` of its thread), and jumps
+// to the wrapper. It changes neither the stack nor a register with an argument.
 #include <atomic>
 #include <cstddef>
 

@@ -1,6 +1,6 @@
-// The wrappers of functions that change what is counted, in ways that no training framework uses:
-// they pass, and the coverage names them. Changes of graphs begin no session: a child that was
-// forked may make them as it exits.
+// The wrappers of functions that affect the counts in ways that no training framework uses: they
+// pass calls on, and the coverage reports them. Changes of graphs begin no session: a forked child
+// may make them as it exits.
 #include "interpose/api/results.h"
 #include "interpose/format/coverage.h"
 #include "interpose/hook/wrapper.h"
@@ -19,8 +19,8 @@ namespace {
 }  // namespace
 }  // namespace tprof::uncounted
 
-// All arguments travel as integers do, nine at most. Those that the function lacks it never looks
-// at.
+// All arguments are passed as integers, at most nine. The function ignores those that it does not
+// have.
 #define NINE (void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h, void* i)
 #define UNCOUNTED(result, thread, function, what)                            \
   TPROF_ANY(result, function, NINE, {                                        \

@@ -1,5 +1,5 @@
-// The parts of every wrapper. A wrapper holds no policy: it finds the real function, looks whether
-// to record, and lets calls/ do it.
+// The parts of every wrapper. A wrapper has no policy: it finds the real function, checks whether
+// to record, and leaves that to calls/.
 #pragma once
 
 #include <cuda.h>
@@ -17,8 +17,8 @@
 
 namespace tprof {
 
-// Returns the real function as the wrapper calls it. Even if the wrapper records nothing itself,
-// the driver calls that the function makes are part of the call.
+// Returns the real function for the wrapper to call. Even if the wrapper does not record, driver
+// calls inside the function are part of its call.
 template <Fn kFn, typename R, typename... A>
 auto callable(R (*function)(A...)) {
   if constexpr (info(kFn).library == Library::cudart && !moves_data(kFn)) {
@@ -31,7 +31,7 @@ auto callable(R (*function)(A...)) {
   }
 }
 
-// The result of a wrapper whose function the process lacks.
+// The result of a wrapper if the process lacks the function.
 template <typename R, typename... A>
 constexpr R missing(R (*)(A...)) {
   constexpr int kNotInitialized = 15;  // CUPTI_ERROR_NOT_INITIALIZED
@@ -41,15 +41,15 @@ constexpr R missing(R (*)(A...)) {
   return static_cast<R>(kNotInitialized);
 }
 
-// Returns the thread if calls of the driver count, with its current device, which it may not have
-// set through a wrapper.
+// Returns the thread if driver calls count. Updates its current device, which may have been set
+// without a wrapper.
 inline Thread* recording_driver() {
   Thread* t = opt_in::driver() ? recording_thread() : nullptr;
   if (t != nullptr) t->device = driver::current_device(t->device);
   return t;
 }
 
-// In a per-thread twin (_ptds, _ptsz) stream 0 means the thread's own stream.
+// In the per-thread variants (_ptds, _ptsz) stream 0 means the thread's own stream.
 inline cudaStream_t legacy(cudaStream_t stream) {
   return stream;
 }
@@ -61,7 +61,7 @@ inline cudaStream_t per_thread(cudaStream_t stream) {
 
 #define TPROF_EXPORT extern "C" __attribute__((visibility("default")))
 
-// Defines `real`: the function behind this wrapper. Returns missing() if the process has none.
+// Defines `real`, the wrapped function. Returns missing() if the process has none.
 #define TPROF_REAL(function, type)                                               \
   const auto real_address = reinterpret_cast<type>(tprof::resolve::real(         \
       tprof::Fn::function, __builtin_return_address(0), tprof::t_thread.bound)); \
@@ -70,10 +70,9 @@ inline cudaStream_t per_thread(cudaStream_t stream) {
   }                                                                              \
   const auto real = tprof::callable<tprof::Fn::function>(real_address);
 
-// Defines a wrapper, whose body uses `real`. It is declared by its definition: the vendor's C++
-// headers overload some of the names, and name the twins only by a macro that replaces the plain
-// ones. Where they declare it too, the two have to agree, so that a changed prototype is an error
-// at compile time.
+// Defines a wrapper, whose body uses `real`. The definition is also the declaration: the vendor's
+// C++ headers overload some names, and declare the per-thread variants only through a macro. If
+// they declare it, too, both must agree, so a changed prototype is a compile error.
 #define TPROF_TYPED(result, function, parameters, ...) \
   extern "C" result function parameters;               \
   TPROF_EXPORT result function parameters {            \
@@ -82,8 +81,8 @@ inline cudaStream_t per_thread(cudaStream_t stream) {
     __VA_ARGS__                                        \
   }
 
-// Defines a wrapper as a function of another name, any_<function>: for prototypes that no one
-// header has, and for names to which cuda.h gives a newer meaning by a macro.
+// Defines a wrapper under another name, any_<function>: for prototypes that no single header has,
+// and for names that cuda.h redefines by a macro.
 #define TPROF_ANY(result, function, parameters, ...)                \
   namespace tprof {                                                 \
   TPROF_EXPORT result any_##function parameters __asm__(#function); \
@@ -94,7 +93,7 @@ inline cudaStream_t per_thread(cudaStream_t stream) {
   }                                                                 \
   }
 
-// Used if a wrapper of a function that moves data does not record: `call` is the real one.
+// For wrappers of data-moving functions that do not record: `call` is the real call.
 #define TPROF_PASS_ON(call)                                                        \
   do {                                                                             \
     if (!tprof::t_thread.at_rest()) tprof::passed_on(__builtin_return_address(0)); \
@@ -103,7 +102,7 @@ inline cudaStream_t per_thread(cudaStream_t stream) {
 
 #define TPROF_UNPAREN(...) __VA_ARGS__
 
-// Makes wrappers of the rows of a table, by WRAPPER(meant, function, ...) with the columns behind
+// Makes wrappers from the rows of a table: WRAPPER(meant, function, ...) with the columns after
 // `since`.
 #define TPROF_ONE(function, since, ...) WRAPPER(legacy, function, __VA_ARGS__)
 #define TPROF_BOTH(function, twin, since, ...) \

@@ -13,7 +13,7 @@
 namespace tprof::control {
 namespace {
 
-// The request that was obeyed and has no answer yet. Only the writer's thread uses it.
+// The executed but unanswered request. Only for the writer's thread.
 struct Pending {
   bool is;
   std::uint32_t asked;

@@ -34,7 +34,7 @@
 #include "interpose/write/line_batch.h"
 #include "interpose/write/writer.h"
 
-// glibc's at_quick_exit, which is linked in, calls this. It is weak, since musl lacks it.
+// glibc's at_quick_exit, which is linked statically, calls this. Weak, since musl lacks it.
 extern "C" [[gnu::weak]] int __cxa_at_quick_exit(void (*)(void*), void* object);
 extern "C" [[gnu::weak]] int on_exit(void (*)(int, void*), void*) noexcept;  // likewise
 
@@ -42,7 +42,7 @@ namespace tprof::session {
 
 namespace {
 
-// Fills the head of a ring file that was just made, but for its magic.
+// Fills the head of a new ring file, except for its magic.
 void fill_head(Head& head, const Process& process, const RankFile& file,
                const ClockAnchor& anchor) {
   const Config& config = session::config();
@@ -81,8 +81,8 @@ void fill_head(Head& head, const Process& process, const RankFile& file,
   }
 }
 
-// Puts the first lines of the rank file into the mapping, so that whoever finds the ring file alone
-// can make the rank file. The magic is the last: a reader who finds that finds the rest.
+// Writes the rank file's first lines into the mapping, so that the rank file can be made from the
+// ring file alone. The magic is last: with it, everything is there.
 bool write_header(Mapping& mapping, const Text& header) {
   const std::uint64_t at = header.failed() ? 0 : mapping.allocate(header.size());
   if (at == 0) return false;
@@ -90,7 +90,7 @@ bool write_header(Mapping& mapping, const Text& header) {
   Head& head = mapping.head();
   head.header = at;
   head.header_bytes = header.size();
-  static constinit Progress begin{};  // 16 KiB, of which a small stack has no room
+  static constinit Progress begin{};  // 16 KiB: too large for a small stack
   begin.written.file[kRankFile].offset = header.size();
   commit_progress(head, begin);
   std::atomic_signal_fence(std::memory_order_release);
@@ -98,7 +98,7 @@ bool write_header(Mapping& mapping, const Text& header) {
   return true;
 }
 
-// Constant from the start: a session may begin before the constructors of this library.
+// Constant-initialized, since a session may begin before this library's constructors.
 constinit RankFile g_file{};
 constinit Process g_process{};
 Lock g_lock{LockOrder::start};
@@ -109,12 +109,12 @@ bool g_turned_off = false;
 ProcessId g_self{};         // of the session
 ProcessId g_forked_from{};  // the traced process that this one, or its parent, was forked from
 
-// All ends of the process together wait that long for its files, from the first on.
+// How long all ends of the process wait for its files, counted from the first.
 constexpr std::uint64_t kPatienceNs = 5'000'000'000;
-std::atomic<std::uint64_t> g_waits_until{0};  // 0: none has begun
+std::atomic<std::uint64_t> g_waits_until{0};  // 0: no end has begun
 std::atomic<bool> g_ring_removed{false};
 
-// Saves a system call for each lock, if no child can take its parent's number for its own.
+// Saves a system call per lock, if a child can never see its parent's number.
 bool g_wipes = false;
 void remember_process() {
   if (g_wipes) g_wiped_by_fork.process.store(this_process(), std::memory_order_relaxed);
@@ -131,15 +131,15 @@ void turn_off() {
   g_wiped_by_fork.session.store(kOff);
 }
 
-// Runs in a forked child, before it has other threads: in pthread_atfork's handler or, if the fork
-// was a bare clone(), at the child's first call.
+// Runs in a forked child before it has other threads: in pthread_atfork's handler or, after a bare
+// clone(), at the child's first call.
 void leave_parents_session() {
   remember_process();
   life::each(&life::Room::forked);
   writer::after_fork();
   in_time::after_fork();
-  // These are the parent's files, even if another thread was only making them: nothing of ours may
-  // be written there.
+  // The files belong to the parent, even if another thread was just making them: the child must not
+  // write to them.
   leave_files(g_file);
   g_waits_until.store(0, std::memory_order_relaxed);
   mapping().close();
@@ -153,7 +153,7 @@ void leave_parents_session() {
   g_wiped_by_fork.session.store(g_turned_off ? kOff : ++g_last_number, std::memory_order_release);
 }
 
-// Runs when the exit handlers have come to ours. Threads notice the new number at their next call.
+// Runs in our exit handler. Threads notice the new number at their next call.
 void end_session() {
   g_state.exiting_thread.store(syscall(SYS_gettid), std::memory_order_relaxed);
   g_state.closed.store(true, std::memory_order_release);
@@ -161,14 +161,14 @@ void end_session() {
   if (started()) g_wiped_by_fork.session.store(++g_last_number, std::memory_order_release);
 }
 
-// quick_exit may be called by a signal handler.
+// quick_exit may be called in a signal handler.
 void close_at_quick_exit(void*) {
   if (!to_be_closed()) return;
   end_session();
   leave();
 }
 
-// Waits for the writer to close the file, as long as there is patience left.
+// Waits for the writer to close the file, within the time limit.
 void close_file() {
   std::uint64_t until = 0;
   const std::uint64_t first = now_ns() + kPatienceNs;
@@ -177,20 +177,19 @@ void close_file() {
   say_held();  // the writer never got so far
 }
 
-// Metrics are in lines only. `tprof run` takes the wish for GPUs upon itself and off the setting.
+// Metrics are only in lines. `tprof run` serves `gpus` itself and removes it from the setting.
 MetricsWanted wanted_metrics(const Process& process) {
   const bool lines = mapping().head().events != EventLines::off;
   MetricsWanted wanted = config().metrics;
   if (!lines) wanted.every_ns = 0;
   const bool speaks = process.local_rank <= 0 && process.forked_from.pid == 0;
   if (lines && wanted.gpus && speaks) {
-    say("TPROF_METRICS: lanes of GPUs, and of their host, need `tprof run`: only those of the "
-        "process are here");
+    say("TPROF_METRICS: metrics of GPUs and hosts need `tprof run`: recording the process's only");
   }
   return wanted;
 }
 
-// After a chroot the paths may be somebody else's.
+// After a chroot the paths may be other files.
 void remove_ring_and_snapshot() {
   for (const NamedFile* f : {&g_file.ring, &g_file.snapshot}) {
     if (f->fd >= 0 && file_at(f->path) == f->id) unlink(f->path);
@@ -198,7 +197,7 @@ void remove_ring_and_snapshot() {
   g_ring_removed.store(true, std::memory_order_relaxed);
 }
 
-// Runs on the writer's thread: a file system that has stopped answering holds up nobody else.
+// Runs on the writer's thread, so that a hanging file system blocks no other thread.
 bool make_files(writer::Files& files) {
   const View view = mapping().view();
   if (create_rank_file(g_file, view.head(), view.header())) {
@@ -224,7 +223,7 @@ bool fill_mapping(const Process& process, std::string_view libraries) {
   return write_header(mapping(), header);
 }
 
-// The ranks of a job don't all come to their folder in one moment.
+// Spreads the ranks of a job, so that they don't all use their folder at once.
 std::uint32_t delay_ms(const Process& process) {
   constexpr std::int64_t kRanksInOneMs = 10;
   return process.rank < 0 ? 0 : static_cast<std::uint32_t>(process.rank / kRanksInOneMs);
@@ -283,11 +282,11 @@ void begin_once() {
     at_fork(nullptr, nullptr, leave_parents_session);
     if (on_exit != nullptr) on_exit([](int status, void*) { note_exit_status(status); }, nullptr);
     if (__cxa_at_quick_exit != nullptr) __cxa_at_quick_exit(close_at_quick_exit, &__dso_handle);
-    // MADV_WIPEONFORK exists since Linux 4.14; without it the handlers must do.
+    // MADV_WIPEONFORK exists since Linux 4.14; without it only the handlers remain.
     g_wipes = madvise(&g_wiped_by_fork, sizeof g_wiped_by_fork, MADV_WIPEONFORK) == 0;
     remember_process();
   }
-  const HeldSignals held_signals;  // a handler that calls would wait for its own thread
+  const HeldSignals held_signals;  // a handler that makes calls would wait for its own thread
   if (g_wiped_by_fork.begun.exchange(1, std::memory_order_acquire) != 0) {
     const KeepErrno keep_errno;
     while (number() == 0) {
@@ -330,15 +329,14 @@ void leave() {
 }
 void stay() {
   if (mapping().in_file() && g_ring_removed.load(std::memory_order_relaxed)) {
-    complain(Trouble::program,
-             "a program could not be executed: from here on a kill would lose what is not written");
+    complain(Trouble::program, "exec failed: from now on a kill would lose what is not written");
   }
   g_waits_until.store(0, std::memory_order_relaxed);
   writer::go_on();
   life::each(&life::Room::go_on);
 }
 
-// Gathers the facts first, and takes the lock after: whoever holds the loader's lock (a library's
+// Collects the facts before it takes the lock: a thread with the loader's lock (in a library's
 // constructor that makes calls) may be waiting for ours.
 bool start() {
   if (started()) return true;
@@ -357,10 +355,10 @@ bool start() {
       return false;
     }
     g_state.started.store(true);
-    if (number() == kOff) g_state.started.store(false);  // the writer could make no files meanwhile
+    if (number() == kOff) g_state.started.store(false);  // the writer could not make the files
   }
   writer::wait_for_files();
-  // Calls that other threads make now have the host's times.
+  // Calls of other threads have only the host's times until then.
   life::each(&life::Room::settle_in);
   return true;
 }

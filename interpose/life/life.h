@@ -1,25 +1,24 @@
-// The life of tracing in one process: lazy start at the first call that counts (session.h), fork,
-// exit, and the ends at which no exit handler runs: _exit, and the execution of another program.
+// The life of tracing in one process: the start at the first call that counts (session.h), fork,
+// exit, and ends without exit handlers: _exit and exec.
 #pragma once
 
 #include "interpose/session/session.h"
 
 namespace tprof::session {
 
-// A communicator was made, so whatever else moves data may have been loaded by now.
+// A communicator was made: other libraries that move data are probably loaded by now.
 [[gnu::cold]] void note_loaded_objects();
 
-// True if the calling process has a session to close. A child of vfork, which shares our memory,
-// and a process that is not traced have none.
+// True if the calling process has a session to close: not in a child of vfork, which shares our
+// memory, and not if it is not traced.
 bool to_be_closed();
 
-// The program ends with this status. A signal handler may be the caller.
+// The program ends with this status. May be called in a signal handler.
 void note_exit_status(int status);
 
-// Closes the file, on the writer's thread. The caller may be a signal handler on a small stack, of
-// a thread that holds our locks or is in the middle of a record. If that takes too long, the file
-// stays as a kill would leave it. Other threads go on: what they do from now on is lost with them
-// or, after stay(), counts.
+// Closes the file, on the writer's thread. The caller may be a signal handler on a small stack, in
+// a thread that holds our locks or is writing a record. If it takes too long, the file stays as
+// after a kill. Other threads go on: their calls are lost unless stay() follows.
 void leave();
 void stay();  // the other program could not be executed
 

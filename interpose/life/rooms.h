@@ -1,5 +1,5 @@
-// The rooms' parts in the life of a session: one row per room, and a column for each turn that life
-// takes. No other file of life/ names a room but session/, whose state this is, and the writer.
+// The rooms' work in the life of a session: one row per room, and a column for each stage. Other
+// files of life/ refer only to session/ and the writer.
 #pragma once
 
 #include "interpose/calls/memory.h"
@@ -23,45 +23,45 @@
 namespace tprof::life {
 
 struct Room {
-  // In the child of a fork, which has no other threads yet and no session.
+  // In the child of a fork, which has no other threads and no session yet.
   void (*forked)() = [] {};
-  // Before the first session of a forked process. Long work is done here and not in the fork: most
-  // children (a data loader's workers) never come here.
+  // Before the first session of a forked process. Expensive work is done here and not in the fork:
+  // most children (a data loader's workers) never get here.
   void (*begin_anew)() = [] {};
   // The session has its files and its writer.
   void (*begin)() = [] {};
-  // The session has started, and no lock is held: a thread that waits for one may hold what CUPTI
+  // The session has started, and no lock is held, since a thread waiting for it may hold what CUPTI
   // or the loader needs.
   void (*settle_in)() = [] {};
-  // On the writer's thread: whenever it wakes; when all that was recorded before is written; before
-  // it sleeps; and before it closes the file.
+  // On the writer's thread: when it wakes; when everything recorded before is written; before it
+  // sleeps; and before it closes the file.
   void (*writer_wakes)() = [] {};
   void (*writer_wrote)(Output&) = [](Output&) {};
   void (*writer_rests)() = [] {};
   void (*writer_closes)() = [] {};
-  // exit() or quick_exit() has come to our handler.
+  // exit() or quick_exit() has called our handler.
   void (*exiting)() = [] {};
-  // At every end, before the file is closed and after. A signal handler may be the caller.
+  // At every end, before and after the file is closed. May be called in a signal handler.
   void (*ends)() = [] {};
   void (*ended)() = [] {};
   // The process has not ended after all.
   void (*go_on)() = [] {};
 };
 
-inline constexpr std::uint32_t kLastLookMs = 1000;  // for what the devices have done
+inline constexpr std::uint32_t kLastLookMs = 1000;  // to read the devices' last times
 
 inline Head& head() {
   return session::mapping().head();
 }
 
-// Sites are in lines only: without lines there is nothing to ask for.
+// Sites are only in lines: without lines they are not needed.
 inline void begin_sites() {
   if (head().events != EventLines::off) sites::begin(session::config().call_site);
 }
 
-// Each turn goes through the rows from the first to the last. Windows come before timing: they say
-// whether calls are timed from the beginning. Coverage comes last, since it also notes what the
-// others have loaded.
+// Each stage goes through the rows in order. Windows come before timing, since they decide whether
+// calls are timed from the beginning. Coverage is last, since it also notes what the others have
+// loaded.
 inline constexpr Room kRooms[] = {
     {.forked = resolve::after_fork,
      .begin = [] { resolve::publish(head()); },

@@ -1,4 +1,4 @@
-// The lines of counters: the program's, and metrics. Like ranges they are named by the program, so
+// The lines of counters: the program's, and metrics. The program names them, so, as with ranges,
 // their lines begin differently from all lines of ours.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace tprof {
 
-// Writes an integer if the value is one that a double tells apart from its neighbours.
+// Writes an integer if the value is one that a double represents exactly.
 inline void counter_value(Text& out, double v) {
   constexpr double kExact = 1LL << 53;
   const bool integer =
@@ -20,7 +20,7 @@ inline void counter_value(Text& out, double v) {
 }
 
 // `ts_ns`: after the file's base. `lane`: the lane of the thread's ranges; 0: the process's, for
-// values that the program did not tell.
+// metrics.
 inline void counter_line(Text& out, const Counter& counter, std::int64_t pid, std::uint64_t ts_ns,
                          std::uint32_t lane) {
   out << "{\"cat\":\"" << kCounterCategory << "\",\"ph\":\"C\",\"name\":";

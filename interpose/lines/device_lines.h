@@ -1,5 +1,5 @@
-// Lines of times on the device's clock: calls, each on the lane of its stream, and how exactly that
-// clock is known.
+// Lines of device times: calls, each on the lane of its stream, and the error of the device's
+// clock.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ inline std::string_view timed_name(const View& view, std::uint8_t function) {
   return function == kMetaGroup ? kGroupName : view.function_name(function);
 }
 
-// The category comes first, so that no reader takes it for a call: the call has a line of its own.
+// The category comes first, so that no reader takes it for a call, which has its own line.
 inline void device_line(Text& out, const View& view, const Record& r, std::uint32_t stream) {
   const bool launch = r.dtype == kMetaLaunch;
   out << "{\"cat\":\"" << kDeviceCategory << "\",\"name\":\"" << timed_name(view, r.dtype)

@@ -1,5 +1,6 @@
-// Turns rings into lines: takes the closed records that have no line yet and gives them one, within
-// the quota. Run by the writer's thread on the live mapping, and by readers on what it left.
+// Turns rings into lines: writes a line for each closed record that has none yet, within the quota.
+// Runs on the writer's thread with the live mapping, and in readers with the mapping of a dead
+// process.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +18,9 @@
 
 namespace tprof {
 
-// Lines of the things that the lines of calls name: communicators, sites, graphs, streams and
-// lanes. Each file has them once, before the first line that names them.
-// Writes the communicators behind `done`. `world`: the size of the largest so far, whose rank is
-// the process's.
+// Lines of what calls' lines refer to: communicators, sites, graphs, streams and lanes. Each file
+// has them once, before the first reference. Writes the communicators after `done`. `world`: the
+// size of the largest one so far, whose rank is the process's.
 [[gnu::cold]] inline void communicator_lines(Text& out, const View& view, std::uint32_t& done,
                                              std::int32_t& world) {
   const Head& head = view.head();
@@ -34,7 +34,8 @@ namespace tprof {
   }
 }
 
-// Writes the lines that the file has not. `last`: includes captures that nobody will end any more.
+// Writes the lines that the file does not have yet. `last`: includes captures that will not end any
+// more.
 [[gnu::cold]] inline void table_lines(Text& out, const View& view, Sums& sums, const Progress& p,
                                       FileLines& file, bool last) {
   communicator_lines(out, view, file.comms, file.world);
@@ -58,8 +59,8 @@ namespace tprof {
   while (file.graphs < until) graph_line(out, view, row, sums.all.end(), ++file.graphs);
 }
 
-// Returns a short number for a handle of 14 digits; the default stream's is 0. table_lines() writes
-// a new one's line.
+// Returns a short number for a handle; 0 for the default stream. table_lines() writes the line of a
+// new one.
 inline std::uint32_t stream_number(Progress& p, std::uint64_t handle) {
   if (handle == 0) return 0;
   const std::uint32_t known = std::min(p.streams, kMaxStreams);
@@ -74,7 +75,7 @@ inline std::uint32_t stream_number(Progress& p, std::uint64_t handle) {
   return p.streams = known + 1;
 }
 
-// True the first time: a lane has one name in a file.
+// True the first time: a lane is named once per file.
 template <std::size_t N>
 bool first_of(std::uint64_t (&named)[N], std::uint32_t lane) {
   const std::uint64_t bit = std::uint64_t{1} << lane % 64;
@@ -83,19 +84,19 @@ bool first_of(std::uint64_t (&named)[N], std::uint32_t lane) {
   return first;
 }
 
-// Names the lane of a stream for viewers, by the stream's number.
+// Names the lane of a stream for viewers.
 inline void name_stream_lane(Text& out, const View& view, FileLines& file, std::uint32_t stream) {
   const std::uint32_t lane = stream == kStreamUnknown ? kMaxStreams + 1 : stream;
   if (first_of(file.stream_lane, lane)) device_lane_line(out, view, lane);
 }
 
-// Names the lane of what a device computed.
+// Names the lane of a device's computation.
 inline void name_device_lane(Text& out, const View& view, FileLines& file, std::uint32_t device) {
   if (device < 64 && first_of(file.device_lane, device)) busy_lane_line(out, view, device);
 }
 
-// Names the lane of thread `i`, or of its ranges, in a window's file that does not have it yet.
-// (The rank file gets it from the thread's own record.)
+// Names the lane of thread `i`, or of its ranges, in a window's file that does not have the name
+// yet. (The rank file gets it from the thread's record.)
 inline void name_thread_lane(Text& out, const View& view, const Progress& p, FileLines& file,
                              std::uint32_t i, bool ranges) {
   auto& named = ranges ? file.range_lane : file.thread_lane;
@@ -115,19 +116,19 @@ class Drain {
  public:
   explicit Drain(const View& of) : view(of) {}
 
-  // Appends the lines of all closed records to the texts, and moves `next` past them. False: there
-  // may be more, since there is 1 MiB of text, or a window's file has to be completed (see
-  // file_wanted()). `until`: for each thread, how many of its records are wanted; null: all.
-  // seen(record, thread) is called for each that is none of a range or a counter.
+  // Appends the lines of all closed records to the texts, and moves `next` past them. Returns false
+  // if there may be more: there is 1 MiB of text, or a window's file has to be completed (see
+  // file_wanted()). `until`: the limit of each thread's records; null: none. Calls seen(record,
+  // thread) for each record except those of ranges and counters.
   template <typename Seen>
   bool run(const std::uint64_t* until, Seen&& seen) {
     file_wanted_ = false;
     if (!view.head().windows.files) windows(WindowLines::ended);
-    tables(kRankFile);  // for all that its lines may name
+    tables(kRankFile);  // for everything that its lines may refer to
     for (std::uint32_t i = 0; i < view.threads(); ++i) {
       const ThreadArea* t = view.thread(i);
       if (t != nullptr && !thread(*t, i, until == nullptr ? UINT64_MAX : until[i], seen)) {
-        file_wanted_ = false;  // not before all threads' lines of the older windows are written
+        file_wanted_ = false;  // only after all threads' lines of the older windows
         return false;
       }
     }
@@ -137,14 +138,14 @@ class Drain {
     return run(nullptr, [](const Record&, const ThreadArea&) {});
   }
 
-  // True if the oldest of the windows' files has to be completed before the drain goes on.
+  // True if the oldest window's file has to be completed before the drain goes on.
   bool file_wanted() const { return file_wanted_; }
 
   // Writes the lines of windows that are over.
   void windows(WindowLines far) { window_lines(out(), view, next.written, far); }
 
-  // Writes lines of the calls and ranges that are still open. `last`: nobody will close them any
-  // more, nor end the captures that are still going on.
+  // Writes lines of open calls and ranges. `last`: these, and ongoing captures, will not end any
+  // more.
   void open_calls(bool last) {
     windows(last ? WindowLines::all : WindowLines::ended);
     tables(kRankFile, last);
@@ -162,8 +163,8 @@ class Drain {
     });
   }
 
-  // Writes a metric of now, into the open window if there are windows. Behind their quota there are
-  // none.
+  // Writes a metric at the present time, into the open window if there are windows. Stops at the
+  // quota of metrics.
   void metric(const Counter& counter, std::uint64_t at_ns) {
     const std::uint32_t window = window_of(at_ns);
     if (window == 0) return;
@@ -176,9 +177,8 @@ class Drain {
     ledger_line(out(), view, sums_, now_ns, next.epoch, reason, count_open_calls);
   }
 
-  // Writes what ends the rank file. `last`: no call will return any more. Communicators stand once
-  // more behind the ledger: a reader of the file's two ends misses the lines of those that were
-  // made between them.
+  // Writes the end of the rank file. `last`: no call will return any more. Communicators are
+  // repeated after the ledger, for readers of only the beginning and the end of the file.
   void end(std::uint64_t now_ns, bool last, Complete complete) {
     ledger(now_ns, last ? "close" : "interval", last);
     std::uint32_t from = 0;
@@ -190,8 +190,8 @@ class Drain {
   Text& out() { return text[kRankFile]; }
 
   View view;
-  Text text[kLineFiles];  // of the files of `next`
-  Progress next{};        // when these are written
+  Text text[kLineFiles];  // for the files of `next`
+  Progress next{};        // the progress once these are written
 
  protected:
   template <std::size_t N, typename Reason>
@@ -206,7 +206,7 @@ class Drain {
     Text& out;
     FileLines& file;
   };
-  // Returns where the lines of a window go, with all lines of what they may name.
+  // Returns where the lines of a window go, after writing the lines that they may refer to.
   Place place(std::uint32_t window) {
     const std::size_t n = file_of_window(next.written, window);
     const bool open = n < kLineFiles && next.written.file[n].complete == 0;
@@ -217,7 +217,8 @@ class Drain {
     return {text[n], next.written.file[n]};
   }
 
-  // Makes a file for a window, if it is to have one. False: another one has to be completed first.
+  // Makes a file for a window if it should have one. Returns false if another one has to be
+  // completed first.
   bool has_file(std::uint32_t window) {
     WrittenLines& w = next.written;
     if (!view.head().windows.files || window <= w.windows) return true;
@@ -233,7 +234,7 @@ class Drain {
     return !file_wanted_;
   }
 
-  // Return the window of a record's line. 0: the line, if there is one, is no window's.
+  // Return the window of a record's line. 0: the line, if any, is in no window.
   std::uint32_t window_of(std::uint64_t ns) const {
     return no_lines() ? 0 : window_at(view.head().windows, ns);
   }
@@ -249,7 +250,7 @@ class Drain {
       case kMetaBusy:
         return no_lines() ? 0 : window_in(view.head().windows, r.start_ns, r.start_ns + r.dur_ns);
       case kMetaDevice:
-        return window_of(r.count);  // of its call
+        return window_of(r.count);  // its call's
       default:
         return window_of(r.start_ns);
     }
@@ -277,7 +278,7 @@ class Drain {
     return true;
   }
 
-  // They may go on in the records behind their first one.
+  // They may continue in the records after the first one.
   void range_or_counter(const Record& first, const RingNow& ring, std::uint32_t i) {
     RangeRecord r;
     std::memcpy(&r, &first, sizeof r);
@@ -286,7 +287,7 @@ class Drain {
     const bool is_range = first.function == kMetaRange;
     const bool whole = is_range ? read_range(ring, r, next.tail[i], range)
                                 : read_counter(ring, r, next.tail[i], counter);
-    if (!whole || no_lines()) return;  // without lines they are there for the steps
+    if (!whole || no_lines()) return;  // without lines they serve only to find steps
     const std::uint32_t window = window_of(first);
     if (window == 0) return drop(next.range_dropped, RangeDropped::window);
     const Place at = place(window);
@@ -301,7 +302,7 @@ class Drain {
 
   bool no_lines() const { return view.head().events == EventLines::off; }
 
-  // True if TPROF_OPS and TPROF_SIZES choose the call. They name no launch of a graph.
+  // True if TPROF_OPS and TPROF_SIZES select the call. They do not apply to graph launches.
   bool is_chosen(const Record& r) const {
     if (!is_named(r.function, r.bucket)) return false;
     const Head& head = view.head();
@@ -326,8 +327,8 @@ class Drain {
     return named;
   }
 
-  // Writes a line by put(text) and counts its bytes as `written`. False: its part of the quota has
-  // no room for it.
+  // Writes a line with put(text) and counts its bytes as `written`. Returns false if its part of
+  // the quota has no room.
   template <typename Put>
   bool line(Text& to, std::uint64_t& written, std::uint64_t divisor, Put&& put) {
     const std::size_t before = to.size();
@@ -343,8 +344,8 @@ class Drain {
     return line(at.out, at.file.event_bytes, 1, put);
   }
 
-  // The lines of clocks, lives, groups and device times stand beside those of calls and are no
-  // events: behind the quota they are left out and counted nowhere.
+  // Lines of clocks, lives, groups and device times supplement those of calls and do not count as
+  // events: beyond the quota they are left out without counting them.
   void record(const Record& r, std::uint32_t i) {
     switch (r.function) {
       case kMetaVoid:
@@ -356,7 +357,7 @@ class Drain {
       case kMetaDeviceClock:
         event_line(tables(kRankFile), [&](Text& to) { device_clock_line(to, view, r); });
         return;
-      case kMetaLife:  // few, and of the whole run: whatever has lines
+      case kMetaLife:  // few, and written for the whole run
         event_line(tables(kRankFile),
                    [&](Text& to) { life_line(to, view, r, next.tid[i], false); });
         return;
@@ -393,7 +394,7 @@ class Drain {
     if (at.file.window != 0) ++next.written.window_calls;
   }
 
-  // The ring's thread from here on, or the lane of its ranges.
+  // Names the ring's thread from here on, or the lane of its ranges.
   void thread_lane(const Record& r, std::uint32_t i) {
     const auto tid = static_cast<std::uint32_t>(r.count);
     char name[kThreadNameBytes + 1] = {};
@@ -422,8 +423,8 @@ class Drain {
     event_line(at, [&](Text& to) { device_line(to, view, r, stream); });
   }
 
-  // When a device computed, cut to the window. If it was idle before up to a window's end, that
-  // gets a line of length 0.
+  // Writes when a device computed, cut to the window. If it was idle until a window's end, writes a
+  // line of length 0.
   void busy(const Record& r) {
     if (no_lines() || r.comm == 0) return;
     const std::uint32_t idle = window_of(r.count);
@@ -442,8 +443,8 @@ class Drain {
     }
     if (from_ns <= to_ns) busy(window, r.comm - 1U, from_ns, to_ns, r.captured != 0);
   }
-  // The device was idle where no line is: behind one that had no room none comes any more, however
-  // short it is.
+  // No line means that the device was idle, so after one without room no more are written, however
+  // short.
   void busy(std::uint32_t window, std::uint32_t device, std::uint64_t from_ns, std::uint64_t to_ns,
             bool unsure) {
     constexpr std::uint64_t kMostBytes = 256;

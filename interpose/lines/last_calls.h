@@ -1,6 +1,5 @@
-// The calls that a process made last, as its rings hold them whether or not they got a line: the
-// last of each thread, the last collective of each communicator, the last send and receive of each
-// pair of ranks.
+// A process's last calls, from its rings, with or without lines: the last one of each thread, the
+// last collective of each communicator, and the last send and receive of each pair of ranks.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +12,12 @@ namespace tprof {
 
 class LastCalls {
  public:
-  // Adds the last `most` calls of all threads. A living process may go on meanwhile.
+  // Adds the last `most` calls of each thread. A living process may go on meanwhile.
   void add_threads(const View& view, std::uint64_t most = UINT64_MAX) {
     view.each_thread([&](const ThreadArea& t, std::uint32_t i) { add_thread(view, t, i, most); });
   }
 
-  // `tid`: each thread's, for its records that no marker in its ring names.
+  // `tid`: of each thread, for records before the first marker in its ring.
   void lines(Text& out, const View& view, const std::uint32_t (&tid)[kMaxThreads]) const {
     for (const Call& call : calls_) {
       if (call.record.function == kMetaVoid || (call.of_thread && listed(call))) continue;
@@ -32,7 +31,7 @@ class LastCalls {
 
   struct Call {
     Record record;
-    std::uint64_t number;  // in its ring
+    std::uint64_t number;  // position in its ring
     std::uint32_t thread;
     std::uint32_t tid;  // 0: not known
     bool of_thread;
@@ -70,8 +69,7 @@ class LastCalls {
     if (!launch && nccl_accepted(r.result) && !is_copy(r.bucket)) keep(call);
   }
 
-  // A call can be the last of its thread, of its communicator, or of its pair of ranks and
-  // direction there.
+  // Last calls are those of a thread, of a communicator, or of a pair of ranks and a direction.
   using Kind = std::tuple<bool, std::uint32_t, std::int32_t, std::uint32_t>;
   static Kind kind_of(const Call& call) {
     const Record& r = call.record;
@@ -85,7 +83,7 @@ class LastCalls {
     return a.record.seq >= b.record.seq;
   }
 
-  // Keeps it in the place of its kind. A call that finds no place is left out, and so not known.
+  // Keeps it in the place of its kind. Without a free place, the call is left out.
   void keep(const Call& call) {
     const Kind kind = kind_of(call);
     const auto [of_thread, first, peer, function] = kind;
@@ -102,7 +100,7 @@ class LastCalls {
     }
   }
 
-  // True if the call is also listed as the last of its communicator.
+  // True if the call is also listed as the last one of its communicator.
   bool listed(const Call& thread) const {
     for (const Call& call : calls_) {
       if (!call.of_thread && call.record.function != kMetaVoid && call.thread == thread.thread &&

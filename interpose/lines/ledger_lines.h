@@ -1,4 +1,4 @@
-// The lines that sum up: tprof_graph, tprof_ledger, tprof_footer.
+// The lines with sums: tprof_graph, tprof_ledger, tprof_footer.
 #pragma once
 
 #include <algorithm>
@@ -13,16 +13,16 @@
 
 namespace tprof {
 
-// The exact totals of a process at one moment, with the room that making them takes.
+// The exact totals of a process at one moment.
 struct Sums {
-  Pages<Total> all;         // every row, replays included, per graph
-  Pages<Total> rows;        // calls only, added up over graphs: the ledger's rows
+  Pages<Total> all;         // every row, including replays, per graph
+  Pages<Total> rows;        // only calls, summed over graphs: the ledger's rows
   Pages<Total> signatures;  // by communicator and bin
-  std::uint64_t others;     // calls that found no row of their own
-  std::uint64_t unknown;    // launches of graphs that are not known
-  bool by_comm;             // all calls that a communicator's other ranks make too have such a row
+  std::uint64_t others;     // calls without their own row
+  std::uint64_t unknown;    // launches of unknown graphs
+  bool by_comm;             // all calls that a communicator's other ranks also make have such a row
 
-  // True if memory was short: then they are not all there, and must not be told.
+  // True if memory was short: they are then incomplete, and must not be written.
   bool failed() const { return all.failed() || rows.failed() || signatures.failed(); }
 };
 
@@ -68,7 +68,7 @@ struct Sums {
   });
 }
 
-// Writes what a row counts, without its values.
+// Writes a row's key.
 inline void row_key(Text& out, const View& view, const LedgerKey& key) {
   out << "{\"bucket\":\"" << bucket_name(key.bucket) << "\",\"name\":\""
       << view.function_name(key.function) << "\",\"dtype\":\""
@@ -95,7 +95,7 @@ inline void row_amounts(Text& out, const View& view, const Total& t) {
       << ",\"elements\":" << a.elements << ",\"bytes\":" << a.bytes;
 }
 
-// Collects what launches execute of the graphs from `from` on, in their order.
+// Collects, in order, the contents of the graphs from `from` on.
 [[gnu::cold]] inline void collect_graphs(const View& view, Sums& sums, std::uint32_t from) {
   sums.all.clear();
   view.each_row([&](const LedgerRow& row, const ThreadArea& thread) {
@@ -111,8 +111,8 @@ inline void row_amounts(Text& out, const View& view, const Total& t) {
   });
 }
 
-// Writes what a launch of graph `index` executes, whose first row is `t`, which moves behind its
-// last; an executable's line names its source only.
+// Writes the contents of graph `index`, whose rows begin at `t`; moves `t` past them. The line of
+// an executable graph only names its source.
 [[gnu::cold]] inline void graph_line(Text& out, const View& view, const Total*& t, const Total* end,
                                      std::uint32_t index) {
   const Graph* g = view.graph(index);
@@ -132,7 +132,7 @@ inline void row_amounts(Text& out, const View& view, const Total& t) {
 }
 
 // {"comm":1,"collectives":5,"signature":"…","marks":["…",…]}: marks[k] is the signature after 2^k.
-// `t`: where the communicator's bins begin, if it has any; behind them afterwards.
+// `t`: the beginning of the communicator's bins, if any; moved past them.
 [[gnu::cold]] inline void comm_signature(Text& out, const Total*& t, const Total* end,
                                          std::uint32_t comm) {
   std::uint64_t collectives = 0;
@@ -153,7 +153,7 @@ inline void row_amounts(Text& out, const View& view, const Total& t) {
   out << "]}";
 }
 
-// Writes what the program has allocated, by place; nothing if that was not asked for.
+// Writes the program's allocated memory, by place; nothing if it is not tracked.
 [[gnu::cold]] inline void memory_array(Text& out, const Head& head) {
   if (head.memory_known.load(std::memory_order_acquire) == 0) return;
   out << ",\"memory\":[";
@@ -172,7 +172,7 @@ inline void row_amounts(Text& out, const View& view, const Total& t) {
   out << ']';
 }
 
-// Writes what the calls of communicators' lives took, if there were any.
+// Writes the time of the calls of communicators' lives, if any.
 [[gnu::cold]] inline void life_array(Text& out, const View& view, const Pages<Total>& all) {
   Pages<Total> lives;
   for (const Total& t : all) {
@@ -192,7 +192,8 @@ inline void row_amounts(Text& out, const View& view, const Total& t) {
   out << ']';
 }
 
-// Writes the ledger of the whole run up to now. `epoch`: how many epochs a reset has ended before.
+// Writes the ledger of the whole run up to now. `epoch`: how many epochs were ended by resets
+// before.
 [[gnu::cold]] inline void ledger_line(Text& out, const View& view, Sums& sums, std::uint64_t now_ns,
                                       std::uint32_t epoch, std::string_view reason,
                                       bool count_open_calls) {
@@ -235,7 +236,7 @@ inline void row_amounts(Text& out, const View& view, const Total& t) {
   out << "}},\n";
 }
 
-// "dropped":{"quota":2}: how many of each, by their reasons. Nothing where there are none, unless
+// Writes "dropped":{"quota":2}: numbers by reason. Writes nothing if there are none, unless
 // `always`.
 template <typename Dropped, std::size_t N>
 void drops(Text& out, std::string_view key, const Dropped (&dropped)[N],
@@ -262,13 +263,13 @@ inline std::uint64_t dropped_by(const Sums& sums, MetaFunction what, std::size_t
   return calls;
 }
 
-// yes: the process itself ended the file. no: a reader took over from it. partial: a reader did,
-// and found a part of the counts gone. snapshot: the process itself wrote it while it lived, for
-// readers that see no ring file.
+// yes: the process ended the file itself. no: a reader completed it. partial: a reader did, and a
+// part of the counts was lost. snapshot: written by the living process, for readers without access
+// to the ring file.
 enum class Complete : std::uint8_t { yes, no, partial, snapshot };
 
-// Writes the calls of NCCL that its NVTX ranges told of and that no wrapper saw. Writes nothing if
-// its ranges did not arrive: then nobody knows.
+// Writes the NCCL calls known from its NVTX ranges that no wrapper saw. Writes nothing if its
+// ranges did not arrive.
 [[gnu::cold]] inline void missed_array(Text& out, const View& view) {
   const Head& head = view.head();
   if (head.nccl_ranges.load(std::memory_order_relaxed) == 0) return;
@@ -283,7 +284,7 @@ enum class Complete : std::uint8_t { yes, no, partial, snapshot };
   out << ']';
 }
 
-// Writes how long each device was busy with kernels that compute, if it had any.
+// Writes how long each device was busy with computation kernels, if known.
 [[gnu::cold]] inline void compute_arrays(Text& out, const Head& head) {
   const std::uint64_t window_ns = head.compute_window_ns.load(std::memory_order_relaxed);
   if (window_ns == 0) return;
@@ -297,8 +298,7 @@ enum class Complete : std::uint8_t { yes, no, partial, snapshot };
   out << "]}";
 }
 
-// Writes the last object of the file: no comma follows it. Needs `sums` as the closing ledger left
-// them.
+// Writes the last object of the file, without a comma. Needs `sums` from the closing ledger.
 [[gnu::cold]] inline void footer_line(Text& out, const View& view, const Sums& sums,
                                       const Progress& p, Complete complete) {
   const Head& head = view.head();

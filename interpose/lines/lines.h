@@ -1,5 +1,5 @@
-// The lines of a rank file, one function per kind. Each writes one JSON object and ",\n".
-// The writer inside the traced process and recovery outside it both come through here.
+// The lines of a rank file, one function per kind. Each writes one JSON object and ",\n". Used by
+// the writer in the traced process and by recovery outside it.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ inline Text& timestamp(Text& out, const View& view, std::uint64_t mono_ns) {
   }
 }
 
-// {"object":"/usr/lib/libc.so.6","build_id":"93c0…","offsets":[161930,162021]}: frames in a row
-// that are of one object.
+// {"object":"/usr/lib/libc.so.6","build_id":"93c0…","offsets":[161930,162021]}: consecutive frames
+// of one object.
 [[gnu::cold]] inline void native_frames(Text& out, const View& view, const Site& site) {
   Comma comma;
   const std::uint32_t n = std::min<std::uint32_t>(site.frames, kMaxNativeFrames);
@@ -69,7 +69,7 @@ inline Text& timestamp(Text& out, const View& view, std::uint64_t mono_ns) {
   }
 }
 
-// Writes where the calls come from whose lines have this number.
+// Writes the call site with this number.
 [[gnu::cold]] inline void site_line(Text& out, const View& view, std::uint32_t number) {
   const Site* site = view.site(number);
   if (site == nullptr) return;
@@ -116,7 +116,7 @@ inline Text& timestamp(Text& out, const View& view, std::uint64_t mono_ns) {
   out << "}},\n";
 }
 
-// Corrects rank and world size where the launcher told neither.
+// Gives rank and world size if the launcher set neither.
 [[gnu::cold]] inline void identity_line(Text& out, const View& view, const Communicator& largest) {
   open_line(out, view, LineKind::identity, 0)
       << ",\"args\":{\"rank\":" << largest.rank << ",\"world_size\":" << largest.nranks << "}},\n";
@@ -128,7 +128,7 @@ inline Text& timestamp(Text& out, const View& view, std::uint64_t mono_ns) {
       << anchor.real_ns << ',' << anchor.bracket_ns << "]}},\n";
 }
 
-// The handle behind a stream's number in the lines that follow.
+// Writes the handle for a stream's number in later lines.
 [[gnu::cold]] inline void stream_line(Text& out, const View& view, std::uint32_t number,
                                       std::uint64_t handle) {
   open_line(out, view, LineKind::stream, 0)
@@ -153,15 +153,15 @@ inline void host_memory_arg(Text& out, HostMemory kind) {
   if (!name.empty()) out << ",\"host_memory\":\"" << name << '"';
 }
 
-// Each argument ends with a comma: one that is never left out follows.
+// Each argument ends with a comma, since a mandatory one follows.
 inline void result_args(Text& out, const Record& r, bool unfinished) {
   if (unfinished) out << "\"unfinished\":true,";
   if (r.result != 0) out << "\"result\":" << std::uint64_t{r.result} << ',';
   if (r.captured) out << "\"captured\":true,";
 }
 
-// Leaves out what a reader can derive: elements are bytes / size of dtype, and a copy's dtype is
-// byte unless it is another. A line is written for every call, 200,000 times in an hour.
+// Leaves out what readers can derive: elements are bytes / size of dtype, and a copy's dtype
+// defaults to byte. There is a line for every call, 200,000 in an hour.
 inline void call_args(Text& out, const View& view, const Record& r, std::uint32_t stream) {
   const Amount a = amount(view, r.function, r.bucket, r.dtype, r.comm, r.count);
   if (is_copy(r.bucket)) {
@@ -190,7 +190,7 @@ inline void call_args(Text& out, const View& view, const Record& r, std::uint32_
   site_arg(out, r);
 }
 
-// Begins the line of a call: X, or B with unfinished:true for one that never returned.
+// Begins the line of a call: X, or B with unfinished:true if it never returned.
 inline void open_call_line(Text& out, const View& view, const Record& r, std::string_view name,
                            std::string_view category, std::uint32_t tid, bool unfinished) {
   out << "{\"name\":\"" << name << "\",\"cat\":\"" << category << "\",\"ph\":\""
@@ -212,7 +212,7 @@ inline void call_line(Text& out, const View& view, const Record& r, std::uint32_
   out << "}},\n";
 }
 
-// A call of a communicator's life. Its category comes first, since it is no call that moves data.
+// A call of a communicator's life. Its category comes first, since it moves no data.
 [[gnu::cold]] inline void life_line(Text& out, const View& view, const Record& r, std::uint32_t tid,
                                     bool unfinished) {
   out << "{\"cat\":\"" << kLifeCategory << "\",\"name\":\"" << view.any_function_name(r.dtype)
@@ -251,8 +251,7 @@ inline void group_line(Text& out, const View& view, const Record& r, std::uint32
   out << "}},\n";
 }
 
-// A command that the process obeyed (tprof_control).
-// `argument`: "" where the command has none.
+// An executed command (tprof_control). `argument`: "" if the command has none.
 [[gnu::cold]] inline void control_line(Text& out, const View& view, std::uint64_t now_ns,
                                        std::string_view command, std::string_view argument,
                                        Obeyed result) {

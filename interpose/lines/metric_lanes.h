@@ -10,22 +10,22 @@
 
 namespace tprof::metrics {
 
-// Returns how much a counter has grown. kNotRead: it is not known, or the counter began anew (a
-// disk was taken out).
+// Returns a counter's growth. kNotRead: it is not known, or the counter was reset (a disk was
+// removed).
 inline std::uint64_t growth(std::uint64_t from, std::uint64_t to) {
   return from == kNotRead || to == kNotRead || to < from ? kNotRead : to - from;
 }
 
-// Does what libm's round() does, for values that are not negative.
+// round() of libm, for non-negative values.
 inline double rounded(double v) {
-  constexpr double kMost = 1LL << 53;  // from there on no value has a fraction
+  constexpr double kMost = 1LL << 53;  // larger values have no fraction
   if (v >= kMost) return v;
   const auto below = static_cast<double>(static_cast<std::int64_t>(v));
   return v - below < 0.5 ? below : below + 1;
 }
 
-// False: the value is not known. `before` is null if there is no earlier reading to tell growth
-// from.
+// Returns false if the value is not known. `before` is null if there is no earlier reading for
+// growth.
 template <typename Reading>
 bool value_of(const MetricValue<Reading>& v, const Reading* before, const Reading& now,
               double& value) {
@@ -46,7 +46,7 @@ bool value_of(const MetricValue<Reading>& v, const Reading* before, const Readin
   return true;
 }
 
-// True if the names of every lane have room.
+// True if the names of every lane fit.
 template <typename Reading>
 constexpr bool names_fit(std::size_t prefix) {
   for (const MetricLane<Reading>& lane : kLanes<Reading>) {
@@ -67,7 +67,7 @@ inline void add_name(Counter& to, std::string_view name) {
   to.names[to.length++] = '\0';
 }
 
-// Calls f(counter) for each lane of which something is known. `prefix` begins the lanes' names.
+// Calls f(counter) for each lane with a known value. `prefix` begins the lanes' names.
 template <typename Reading, typename F>
 void each_lane(const Reading* before, const Reading& now, std::string_view prefix, F&& f) {
   for (const MetricLane<Reading>& lane : kLanes<Reading>) {

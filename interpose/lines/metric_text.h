@@ -1,4 +1,4 @@
-// Reads and parses files of /proc. Numbers that are not there stay kNotRead.
+// Reads and parses files of /proc. Missing numbers stay kNotRead.
 #pragma once
 
 #include <unistd.h>
@@ -12,8 +12,7 @@
 
 namespace tprof::metrics {
 
-// Returns a file's text. Empty: it can't be read, or there is more than there is room for, so that
-// no sum would be right.
+// Returns a file's text. Empty: it can't be read, or is too long, so that sums would be wrong.
 template <std::size_t N>
 std::string_view whole_text(int file, char (&room)[N]) {
   std::size_t size = 0;
@@ -25,7 +24,7 @@ std::string_view whole_text(int file, char (&room)[N]) {
   return {};
 }
 
-// Takes off and returns what stands before the first `end`.
+// Removes and returns the text before the first `end`.
 inline std::string_view take_until(std::string_view& text, char end) {
   const std::string_view taken = prefix(text, text.find(end));
   text = without_prefix(text, taken.size() + 1);
@@ -44,7 +43,7 @@ inline std::uint64_t take_number(std::string_view& text) {
   return parse_number(word, n) ? n : kNotRead;
 }
 
-// Finds the number of `key` in lines such as "VmRSS:     1728 kB". `unit`: bytes in one unit of it.
+// Finds the number of `key` in lines such as "VmRSS: 1728 kB". `unit`: its unit in bytes.
 inline std::uint64_t number_of(std::string_view text, std::string_view key,
                                std::uint64_t unit = 1) {
   while (!text.empty()) {

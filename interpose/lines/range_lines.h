@@ -1,5 +1,5 @@
-// The lines of NVTX ranges and scopes. They are named by the program, so their lines begin
-// differently from all others: no name can make one look like a line of ours.
+// The lines of NVTX ranges and scopes. The program names them, so their lines begin differently
+// from all others: no name can imitate a line of ours.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline void range_lane_line(Text& out, const View& view, std::uint32_t tid,
   out.string(text.view()) << "}},\n";
 }
 
-// A range that may overlap others of its lane has a number, `id`, which joins its two lines.
+// A range that may overlap others of its lane has an `id`, which joins its two lines.
 inline void open_range_line(Text& out, const View& view, const OpenRange& range, char phase,
                             std::uint64_t ts_ns, std::uint64_t id) {
   out << "{\"cat\":\"" << kRangeCategory << "\",\"ph\":\"" << phase << "\",\"name\":";
@@ -33,7 +33,7 @@ inline void open_range_line(Text& out, const View& view, const OpenRange& range,
   timestamp(out, view, ts_ns);
 }
 
-// Returns an empty name if it has none.
+// Returns an empty name if there is none.
 inline std::string_view category_name(const View& view, std::uint8_t domain,
                                       std::uint32_t category) {
   const Head& head = view.head();
@@ -104,8 +104,8 @@ inline void range_line(Text& out, const View& view, const OpenRange& range, Rang
   range_args(out, view, range, false);
 }
 
-// Reads the bytes of a first record and of those behind it that hold the rest. `next`, the place
-// behind the first, moves past them. False: these records are not ours.
+// Reads the bytes of a first record and of the records that continue it. `next`, the place after
+// the first, moves past them. Returns false if the records are invalid.
 inline bool read_bytes(const RingNow& ring, const RangeRecord& first, std::uint64_t& next, char* to,
                        std::uint32_t bytes) {
   RangeRecord part = first;
@@ -122,7 +122,7 @@ inline bool read_bytes(const RingNow& ring, const RangeRecord& first, std::uint6
   return true;
 }
 
-// Reads a range that has ended.
+// Reads a closed range.
 inline bool read_range(const RingNow& ring, const RangeRecord& first, std::uint64_t& next,
                        OpenRange& range) {
   range.start_ns = first.start_ns;
@@ -135,16 +135,16 @@ inline bool read_range(const RingNow& ring, const RangeRecord& first, std::uint6
   return read_bytes(ring, first, next, to, range_bytes(range));
 }
 
-// Writes a range that has not ended. `id`: 0 for one that was pushed.
+// Writes an open range. `id`: 0 for a pushed one.
 inline void unfinished_range_line(Text& out, const View& view, const OpenRange& range,
                                   std::uint64_t id) {
   open_range_line(out, view, range, id == 0 ? 'B' : 'b', range.start_ns, id);
   range_args(out, view, range, true);
 }
 
-// Calls f(range, started) for every range that is open: first those of each thread, outermost
-// first, then those that were started by themselves. Their threads may be at work. Skips what an
-// earlier thread left open in an area.
+// Calls f(range, started) for every open range: first the pushed ones of each thread, outermost
+// first, then the started ones. Their threads may be running. Skips what an earlier thread left
+// open in an area.
 template <typename F>
 void each_open_range(const View& view, F&& f) {
   const auto if_open = [&](const OpenRange& shared, const ThreadArea* owner) {

@@ -1,4 +1,4 @@
-// The totals of the program's scopes over all threads: for the ledger's line, and for the program.
+// The totals of the program's scopes over all threads, for the ledger's line and for the program.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ inline void add(ScopeSums& to, const Total& t) {
   });
 }
 
-// Calls f(scope, sums, first row, behind its last row) for each scope.
+// Calls f(scope, sums, first row, end of rows) for each scope.
 template <typename F>
 void each_scope(const Pages<Total>& rows, F&& f) {
   for (const Total* t = rows.begin(); t != rows.end();) {

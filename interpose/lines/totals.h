@@ -1,4 +1,4 @@
-// The ledgers of all threads added up, for a tprof_ledger line.
+// The sum of all threads' ledgers, for a tprof_ledger line.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ struct Total {
   LedgerKey key;
   LedgerValues values;
   std::uint64_t unfinished;  // calls that never returned
-  LedgerValues timed{};      // RowKind::timed's
-  LedgerValues exposed{};    // RowKind::exposed's
+  LedgerValues timed{};      // of RowKind::timed
+  LedgerValues exposed{};    // of RowKind::exposed
 };
 
 inline void add(LedgerValues& to, const LedgerValues& values) {
@@ -27,7 +27,7 @@ inline void add(LedgerValues& to, const LedgerValues& values) {
   to.failed += values.failed;
 }
 
-// Sorts by key and adds up equal keys. Times of replays are not known to the host.
+// Sorts by key and sums equal keys. The host does not know the times of replays.
 [[gnu::cold]] inline void merge_totals(Pages<Total>& totals) {
   const auto order = [](const Total& t) { return std::pair(t.key.low(), t.key.high()); };
   std::sort(totals.begin(), totals.end(),
@@ -54,7 +54,8 @@ inline LedgerKey key_of(const View& view, const Record& r) {
   return key;
 }
 
-// Adds what is in each graph as often as it was launched, itself or as an executable's content.
+// Adds each graph's contents times its launches, including those of executable graphs with this
+// content.
 [[gnu::cold]] inline void add_replays(const View& view, Pages<Total>& totals) {
   const std::uint32_t graphs = View::entries(view.head().graphs) + 1;
   if (graphs == 1) return;
@@ -84,15 +85,15 @@ inline LedgerKey key_of(const View& view, const Record& r) {
   }
 }
 
-// Returns the kind of thread that a row's calls came from. Whoever launches a graph executes the
-// calls in it.
+// Returns the kind of thread that made a row's calls. A graph's calls count for the thread that
+// launches it.
 inline ThreadKind kind_of_calls(const LedgerKey& key, const ThreadArea& thread) {
   const bool call = key.function < kMaxDataFunctions && key.mode != Mode::in_graph;
   return call ? thread.kind : ThreadKind::other;
 }
 
-// Collects all rows of all threads, replays included, each key once per graph. Open calls are in it
-// if they have no record; for the others see each_open_call().
+// Collects all rows of all threads, including replays, each key once per graph. Includes open calls
+// without a record; for others see each_open_call().
 [[gnu::cold]] inline void collect_totals(const View& view, Pages<Total>& totals) {
   totals.clear();
   view.each_row([&](const LedgerRow& row, const ThreadArea& thread) {
@@ -111,8 +112,8 @@ inline ThreadKind kind_of_calls(const LedgerKey& key, const ThreadArea& thread) 
   add_replays(view, totals);
 }
 
-// Calls f(record, thread) for every call that was entered and has not returned (or whose group has
-// not ended). Its thread may be at work: a record that changes while it is copied is not open.
+// Calls f(record, thread) for every call that has not returned (or whose group has not ended). Its
+// thread may be running: a record that changes while it is copied is not open.
 template <typename F>
 void each_open_call(const View& view, F&& f) {
   view.each_thread([&](const ThreadArea& t, std::uint32_t) {
@@ -137,7 +138,7 @@ void each_open_call(const View& view, F&& f) {
   });
 }
 
-// Calls f(record, tid) for every call of a communicator's life that lasts.
+// Calls f(record, tid) for every unfinished call of a communicator's life.
 template <typename F>
 void each_phase(const View& view, F&& f) {
   for (const Phase& phase : view.head().phase) {

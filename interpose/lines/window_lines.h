@@ -1,4 +1,4 @@
-// The lines of windows (tprof_window), and the files that windows have of their own.
+// The lines of windows (tprof_window), and the files of windows.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 
 namespace tprof {
 
-// rank-00003.step-100.json; rank-00003.window-2.json where the program opens them. On a clash
-// (steps that are numbered anew) the name grows. While it is written it ends in .part.
+// rank-00003.step-100.json; rank-00003.window-2.json if the program opens windows. If the name
+// exists (step numbers begin again), it gets a suffix. While the file is written, the name ends in
+// .part.
 inline constexpr std::string_view kUnfinishedFile = ".part";
 [[gnu::cold]] inline void window_file_name(FixedText& name, const View& view,
                                            const FileLines& file) {
@@ -19,7 +20,7 @@ inline constexpr std::string_view kUnfinishedFile = ".part";
   name << ".json";
 }
 
-// Begins a window's file: with the rank file's beginning, `header`, and in it whose window this is.
+// Begins a window's file with the rank file's beginning, `header`, and adds the window to it.
 [[gnu::cold]] inline void window_file_header(Text& out, const View& view, std::string_view header,
                                              const FileLines& file) {
   constexpr std::string_view kEnd = "}},\n";
@@ -33,8 +34,8 @@ inline const Window& window_numbered(const View& view, std::uint32_t number) {
   return view.head().windows.window[(number - 1) % kMaxWindows];
 }
 
-// `file`: the window's own, which has its lines; null: the rank file has them. `named`: with the
-// file's name, which the file itself does not need.
+// `file`: the window's file; null: its lines are in the rank file. `named`: with the file's name,
+// which the file itself does not need.
 [[gnu::cold]] inline void window_line(Text& out, const View& view, std::uint32_t number,
                                       const FileLines* file, bool named) {
   const Window& window = window_numbered(view, number);
@@ -65,15 +66,14 @@ inline const Window& window_numbered(const View& view, std::uint32_t number) {
   out << "\n]\n";
 }
 
-// Returns the place of a window's file. `window` 0: a place that is free. kLineFiles: there is
-// none.
+// Returns the place of a window's file; for `window` 0, a free place. kLineFiles: there is none.
 inline std::size_t file_of_window(const WrittenLines& w, std::uint32_t window) {
   std::size_t n = kRankFile + 1;
   while (n < kLineFiles && w.file[n].window != window) ++n;
   return n;
 }
 
-// Returns the place of the oldest window's file that is not complete. kLineFiles: there is none.
+// Returns the place of the oldest incomplete window's file. kLineFiles: there is none.
 inline std::size_t oldest_window_file(const WrittenLines& w) {
   std::size_t oldest = kLineFiles;
   for (std::size_t n = kRankFile + 1; n < kLineFiles; ++n) {
@@ -84,12 +84,12 @@ inline std::size_t oldest_window_file(const WrittenLines& w) {
   return oldest;
 }
 
-// The windows that can get their line. complete: those whose file is complete, up to the first
-// without a file. ended: also those that have ended, since all that began in them was drained. all:
-// also one that has not ended, since nobody will end it any more.
+// The windows that get their line. complete: windows with a complete file, up to the first without
+// a file. ended: also ended windows, since everything that began in them was drained. all: also an
+// open one, since it will not end any more.
 enum class WindowLines { complete, ended, all };
 
-// Writes those behind `done.windows` to which nothing more comes.
+// Writes the windows after `done.windows` that get no more lines.
 [[gnu::cold]] inline void window_lines(Text& out, const View& view, WrittenLines& done,
                                        WindowLines far) {
   const Windows& w = view.head().windows;

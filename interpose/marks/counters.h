@@ -1,4 +1,4 @@
-// Records counters that the program tells: one line each, under the rules of ranges.
+// Records the program's counters: one line for each value, as for ranges.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tprof::marks {
 
-// `at_ns` is on CLOCK_MONOTONIC. Budget: that of a range's push and pop.
+// `at_ns` is on CLOCK_MONOTONIC. Budget: as a range's push and pop.
 void count(const Counter& counter, std::uint64_t at_ns);
 
 }  // namespace tprof::marks

@@ -7,10 +7,10 @@ namespace tprof::missed {
 namespace {
 
 std::atomic<bool> g_watching{false};
-// Counts NCCL's nested ranges: only the outermost range is a call of the program.
+// Depth of NCCL's nested ranges: only the outermost range is a call of the program.
 thread_local constinit int t_level __attribute__((tls_model("initial-exec"))) = 0;
 
-// A rank whose calls all reach NCCL past us is traced too: its file says so.
+// A rank whose NCCL calls all bypass us is traced, too: its file reports that.
 [[gnu::cold, gnu::noinline]] void count(Fn fn) {
   const KeepErrno keep_errno;
   const DepthGuard guard(t_thread);

@@ -1,6 +1,6 @@
-// The hook for NVTX. Whatever is in the process and has ranges (NCCL, PyTorch, cuBLAS, the program)
-// asks the library that NVTX_INJECTION64_PATH names for the functions to tell them to. NCCL's
-// ranges check the counts; all others are ranges on the timeline.
+// The NVTX injection. Every library in the process with ranges (NCCL, PyTorch, cuBLAS, the program)
+// gets its NVTX functions from the library in NVTX_INJECTION64_PATH. NCCL's ranges serve to check
+// the counts; all others are ranges on the timeline.
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
 
@@ -20,9 +20,8 @@ namespace {
 
 using namespace tprof;
 
-// Reads what an NVTX event has besides its message: category, colour and payload.
-// An event of an older or newer NVTX may be smaller or larger. The place of these fields has been
-// the same since the first.
+// Reads an NVTX event's category, color and payload. Events of an older or newer NVTX may be
+// smaller or larger, but these fields have always had the same offsets.
 marks::Attributes attributes_of(const nvtxEventAttributes_t* event) {
   marks::Attributes found;
   if (event == nullptr || event->size < offsetof(nvtxEventAttributes_t, messageType)) return found;
@@ -63,15 +62,15 @@ marks::Attributes attributes_of(const nvtxEventAttributes_t* event) {
   }
   return found;
 }
-// Plain text has none.
+// Plain text has no attributes.
 template <typename Char>
 marks::Attributes attributes_of(const Char*) {
   return {};
 }
 
-// The handles that NVTX's users get are addresses. A domain's handle is its place in here (NCCL's
-// is the first: the default domain has no handle). A string's handle is a function's place for a
-// name of NCCL's, and the name itself for any other.
+// Handles for NVTX's users are addresses. A domain's handle is its place in here (the first is
+// NCCL's: the default domain has no handle). A string's handle is, for NCCL's names, the place of a
+// function, and otherwise the interned name.
 constexpr char g_domains[kMaxRangeDomains + 1] = {};
 constexpr char g_functions[kFunctionCount] = {};
 constexpr std::size_t kNccl = 0;
@@ -106,8 +105,7 @@ Fn function_of(const nvtxEventAttributes_t* event) {
   return Fn::none;
 }
 
-// Returns a message, or an empty one if there is none. Wide characters are Windows' programs', and
-// such names are not kept.
+// Returns the message, or an empty one. Wide characters (of Windows programs) are ignored.
 std::string_view message(const char* text) {
   return text == nullptr ? std::string_view() : range_names::cut(text);
 }
@@ -143,7 +141,7 @@ nvtxStringHandle_t register_string(nvtxDomainHandle_t domain, const char* text) 
   return handle_of<nvtxStringHandle_t>(&g_functions[static_cast<std::size_t>(fn)]);
 }
 
-// Returns the level of the range for NCCL only. Others get the answer that they get without a tool.
+// Returns the level of the range only to NCCL. Others get the same result as without a tool.
 int push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
   if (is_nccl(domain)) return missed::range_begins(function_of(event));
   if (g_all) marks::push(number_of(domain), message(event), attributes_of(event));
@@ -166,7 +164,7 @@ void mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
   if (!is_nccl(domain)) marks::mark(number_of(domain), message(event), attributes_of(event));
 }
 
-// Functions of the default domain, with which NVTX began.
+// Functions of the default domain, from NVTX's first version.
 template <typename Text>
 int push_plain(Text text) {
   marks::push(kDefaultDomain, message(text), attributes_of(text));
@@ -202,7 +200,7 @@ struct Callbacks {
   Callbacks(const NvtxExportTableCallbacks& callbacks, NvtxCallbackModule module) {
     if (callbacks.GetModuleFunctionTable(module, &functions, &size) == 0) size = 0;
   }
-  // `Type`: as NVTX declares it, so that a changed one is an error at compile time.
+  // `Type` is NVTX's declaration, so a changed one is a compile error.
   template <typename Type>
   void set(unsigned id, Type function) {
     if (id < size) *functions[id] = reinterpret_cast<NvtxFunctionPointer>(function);
@@ -243,7 +241,7 @@ void register_domains(Callbacks table, bool all) {
 
 }  // namespace
 
-// Called by each library in the process that has ranges, at its first one. 0: nothing is wanted.
+// Called by each library with ranges, at its first range. 0: nothing is wanted.
 extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtx2(
     NvtxGetExportTableFunc_t tables);
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t tables) {

@@ -12,23 +12,23 @@
 namespace tprof::python {
 namespace {
 
-// Where fields lie, in bytes, from offsetof() on that version's own headers (frames are on the heap
-// up to 3.10; then they are _PyInterpreterFrame). kNone: the version has no such field.
+// Offsets of fields, from offsetof() with that version's headers (frames are on the heap up to
+// 3.10, later _PyInterpreterFrame). kNone: the version has no such field.
 constexpr int kNone = -1;
 struct Layout {
   const char* version;
   int state_frame;   // PyThreadState: the innermost frame, or (3.11, 3.12) what points to it
-  int cframe_frame;  // there: the innermost frame
+  int cframe_frame;  // in that: the innermost frame
   int frame_code;    // frame: the code object
-  int frame_back;    // frame: the one that called it
+  int frame_back;    // frame: its caller
   int frame_at;      // frame: the instruction
   int frame_owner;   // frame: one byte
-  int code_begin;    // code: its first instruction, where `frame_at` is an address
-  int unit;          // bytes that `frame_at` counts by, where it is a number
+  int code_begin;    // code: its first instruction, if `frame_at` is an address
+  int unit;          // unit of `frame_at` in bytes, if it is an index
   int code_file;     // code: co_filename
   int code_name;     // code: co_qualname, or co_name
   int code_line;     // code: co_firstlineno
-  int text;          // str of ASCII characters: the first of them
+  int text;          // ASCII str: its first character
 };
 constexpr Layout kLayouts[] = {
     {"3.8.", 24, kNone, 32, 24, 104, kNone, kNone, 1, 104, 112, 40, 48},
@@ -39,13 +39,12 @@ constexpr Layout kLayouts[] = {
     {"3.13.", 72, kNone, 0, 8, 56, 70, 200, 1, 112, 128, 68, 40},
     {"3.14.", 72, kNone, 0, 8, 56, 74, 208, 1, 112, 128, 68, 40},
 };
-constexpr char kOwnedByC = 3;  // this and above: a frame that stands for C code between Python's
-constexpr std::uintptr_t kTag =
-    3;                           // bits of a frame's reference that say who counts it, from 3.14 on
-constexpr int kType = 8;         // PyObject: ob_type
-constexpr int kTextLength = 16;  // str
-constexpr int kTextState = 32;   // str
-constexpr unsigned kAscii = 0x60;  // compact and ASCII: the characters lie behind the head
+constexpr char kOwnedByC = 3;       // this and above: a frame for C code between Python frames
+constexpr std::uintptr_t kTag = 3;  // tag bits of a frame's reference since 3.14
+constexpr int kType = 8;            // PyObject: ob_type
+constexpr int kTextLength = 16;     // str
+constexpr int kTextState = 32;      // str
+constexpr unsigned kAscii = 0x60;   // compact and ASCII: the characters follow the head
 
 using ThreadState = const char* (*)();
 using LineOf = int (*)(const void* code, int at);
@@ -110,7 +109,7 @@ std::size_t frames(Frame* to, std::size_t most) {
   for (; frame != nullptr && n < most; frame = read<const char*>(frame, l.frame_back)) {
     if (l.frame_owner != kNone && read<char>(frame, l.frame_owner) >= kOwnedByC) continue;
     const std::uintptr_t reference = read<std::uintptr_t>(frame, l.frame_code);
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): an object, where it is not tagged
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an object, untagged
     const auto* code = reinterpret_cast<const char*>(reference & ~kTag);
     if (!is_code(code)) continue;
     const int at =
@@ -134,7 +133,7 @@ std::uint64_t identity(const Frame& frame) {
 
 namespace {
 
-// Cuts off where Python is installed, which every frame would repeat.
+// Cuts off Python's installation folder, which every frame would repeat.
 std::string_view shortened(std::string_view file) {
   for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
     const std::size_t at = file.rfind(folder);

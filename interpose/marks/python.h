@@ -1,9 +1,8 @@
 // The Python frames of the calling thread, read without the interpreter's lock.
 //
-// This is safe because the frames belong to this thread, which stands in a C function below them,
-// so nobody changes or frees them meanwhile. They are only read: no reference is counted, nothing
-// is allocated, and no lock is taken. Fields lie elsewhere in each version of CPython: the table in
-// python.cpp knows the versions that were tried.
+// This is safe because the frames belong to this thread, which is in a C function called from them,
+// so they do not change. They are only read: without reference counts, allocations or locks. The
+// fields' offsets depend on CPython's version: the table in python.cpp has the tested versions.
 #pragma once
 
 #include <cstddef>
@@ -18,19 +17,18 @@ struct Frame {
   int at;            // offset of the instruction, in bytes
 };
 
-// Finds the interpreter of this process. False: there is none, or one whose frames we can't read;
-// `why` then says so (empty: no Python).
+// Finds the interpreter of this process. Returns false if there is none, or if we can't read its
+// frames, with the reason in `why` (empty: no Python).
 bool find(FixedText& why);
 
-// Fills `to` with the calling thread's frames, innermost first, and returns how many there are: at
-// most `most`, and none if it runs no Python.
+// Fills `to` with at most `most` of the calling thread's frames, innermost first, and returns their
+// number; 0 if it runs no Python.
 std::size_t frames(Frame* to, std::size_t most);
 
-// Identifies a frame's code object, so that a later object at the same address is not mistaken for
-// it.
+// Identifies a frame's code object, to distinguish it from a later object at the same address.
 std::uint64_t identity(const Frame& frame);
 
-// Appends function, file and line as format/sites.h has them. False: there was no room.
+// Appends function, file and line in the format of format/sites.h. Returns false if they don't fit.
 bool describe(const Frame& frame, FixedText& to, std::size_t room);
 
 }  // namespace tprof::python

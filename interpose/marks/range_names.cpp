@@ -13,7 +13,7 @@
 namespace tprof::range_names {
 namespace {
 
-// Pages of it exist once they are written to.
+// Untouched pages of it cost nothing.
 constexpr std::uint32_t kBytes = 256 << 10;
 char g_bytes[kBytes];
 std::uint32_t g_used = 1;
@@ -23,7 +23,7 @@ const Name* g_domain[kMaxRangeDomains];  // the first is the default domain: no 
 std::atomic<std::uint32_t> g_domains{1};
 RangeCategory g_category[kMaxRangeCategories];
 std::atomic<std::uint32_t> g_categories{0};
-Lock g_lock{LockOrder::range_names};  // for whoever adds to these
+Lock g_lock{LockOrder::range_names};  // for adding to these
 
 const Name* name_at(std::uint32_t place) {
   return reinterpret_cast<const Name*>(g_bytes + place);
@@ -35,8 +35,8 @@ RangeCategory category_of(std::uint8_t domain, std::uint32_t category, std::stri
   return entry;
 }
 
-// Returns the first category that is same(category), or adds `entry`, whose number follows from its
-// place if it has none. Null: no room.
+// Returns the first category for which same(category) is true, or adds `entry`, with a number from
+// its place if it has none. Null: no room.
 template <typename Same>
 const RangeCategory* find_or_add(Same&& same, RangeCategory entry) {
   const auto known = [&]() -> const RangeCategory* {

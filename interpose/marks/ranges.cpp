@@ -21,7 +21,8 @@
 namespace tprof::marks {
 namespace {
 
-// The numbers of scopes, by the hash of name and category: of 64 bits, since it is taken for these.
+// The numbers of scopes, by a hash of name and category: 64 bits, since equal hashes count as equal
+// names.
 constinit SharedMap<std::uint32_t> g_scopes{LockOrder::handles};
 Lock g_adding{LockOrder::scopes};
 
@@ -29,7 +30,7 @@ std::uint32_t category_of(const OpenRange& range) {
   return (range.given & kGivenCategory) != 0 ? range.attributes.category : 0;
 }
 
-// `text` has room for a whole word behind its last byte.
+// At least a whole word is readable after the last byte of `text`.
 std::uint64_t hash_of(std::string_view text, std::uint32_t category) {
   constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15ULL;
   std::uint64_t h = fold_product(~text.size() ^ std::uint64_t{category} << 32, kOdd);
@@ -58,8 +59,8 @@ std::uint64_t hash_of(std::string_view text, std::uint32_t category) {
   return number;
 }
 
-// Returns the number of the scope's name and category. This comes before it is known how the scope
-// ends. kMaxScopes: there is no room for more.
+// Returns the number of the scope's name and category. Called before the scope's end is known.
+// kMaxScopes: there is no room.
 std::uint32_t scope_number(const OpenRange& range) {
   const std::string_view name = range_text(range);
   const std::uint64_t hash = hash_of(name, category_of(range));
@@ -131,7 +132,7 @@ void fill(OpenRange& range, const Thread& t, std::uint8_t domain, std::string_vi
       .store(attributes.at_ns != 0 ? attributes.at_ns : now_ns(), std::memory_order_release);
 }
 
-// Adds what only the range's end tells. Readers of an open range may see some of it.
+// Adds what is known at the range's end. Readers of an open range may see a part of it.
 [[gnu::cold, gnu::noinline]] void complete(OpenRange& range, const End& end) {
   if (end.amounts.elements != 0 || end.amounts.bytes != 0) {
     if (range.given == 0) range.attributes = {};
@@ -168,7 +169,7 @@ void write_range(Thread& t, const OpenRange& range, RangeKind kind, std::uint64_
                 range_records(range));
 }
 
-// True if the range marks a step. Then its end is wanted even if nobody wants lines.
+// True if the range marks a step: its end is then recorded even without lines.
 bool marks_step(const Head& head, std::string_view name) {
   StepMark mark;
   std::int64_t number = 0;
@@ -179,7 +180,7 @@ std::uint64_t moment_of(const End& end) {
   return end.at_ns != 0 ? end.at_ns : now_ns();
 }
 
-// Ends a range in one transaction: it has its records and is no longer open, or neither.
+// Ends a range in one transaction: it is written and no longer open, or neither.
 void close(Thread& t, OpenRange& range, RangeKind kind, const End& end, std::uint64_t at_ns) {
   const Head& head = session::mapping().head();
   const bool more = end.amounts.elements != 0 || end.amounts.bytes != 0 || !end.error.empty();
@@ -199,8 +200,8 @@ void close(Thread& t, OpenRange& range, RangeKind kind, const End& end, std::uin
   shared(range.closed).store(transaction.number(), std::memory_order_release);
 }
 
-// Returns the innermost open range of `domain`, and of `name` if there is one. kMaxOpenRanges:
-// there is none.
+// Returns the innermost open range of `domain`, and of `name` if not empty. kMaxOpenRanges: there
+// is none.
 std::uint32_t innermost(const Thread& t, std::uint8_t domain, std::string_view name) {
   for (std::uint32_t i = t.ranges.known; i > 0; --i) {
     const OpenRange& range = t.area->range[i - 1];
@@ -210,15 +211,13 @@ std::uint32_t innermost(const Thread& t, std::uint8_t domain, std::string_view n
   return kMaxOpenRanges;
 }
 
-// A range's number contains the session's, so that what a parent has started is not ended in its
-// child.
+// A range's number contains the session's, so that a child does not end its parent's ranges.
 constexpr std::uint64_t number_of(std::uint32_t session, std::uint32_t generation,
                                   std::uint32_t place) {
   return std::uint64_t{session} << 40 | std::uint64_t{generation} << 8 | (place + 1);
 }
 
-// The events around open scopes: of pushed scopes by their level on the thread, of started ones by
-// their place.
+// The events around open scopes: by level for pushed scopes, by place for started ones.
 thread_local constinit device::Pair* t_pushed[kMaxOpenRanges]
     __attribute__((tls_model("initial-exec")));
 device::Pair* g_started_pair[kMaxStartedRanges];

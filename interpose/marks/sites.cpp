@@ -20,7 +20,7 @@
 namespace tprof::sites {
 namespace {
 
-// The loader's data of an object stays valid as long as calls are to return to it.
+// The loader's data of an object is valid as long as calls will return to it.
 struct Found {
   std::uintptr_t begin = 0;
   const char* name = nullptr;
@@ -92,15 +92,14 @@ std::uint32_t number_of(const Found& found) {
   return tables::append(table, object);
 }
 
-// Finds the objects in which return addresses lie. Takes the loader's lock of its list, and the
-// tables' lock.
+// Finds the objects of return addresses. Takes the lock of the loader's list, and the tables' lock.
 void locate(const std::uintptr_t* addresses, std::size_t n, SiteAddress* to) {
   constexpr std::size_t kMost = kMaxNativeFrames + 1;
   n = std::min(n, kMost);
   Found found[kMost]{};
   each_loaded_object([&](const dl_phdr_info& object) {
     for (std::size_t i = 0; i < n; ++i) {
-      // The call lies before its return address, which may belong to another object.
+      // The call is before its return address, which may belong to another object.
       const bool here = found[i].name == nullptr && holds(object, addresses[i] - 1);
       if (here) found[i] = object_of(object);
     }
@@ -141,7 +140,7 @@ std::uint64_t key_of(const Seen& seen) {
   for (std::size_t i = 0; i < seen.python_frames; ++i) {
     key = mix64(key ^ python::identity(seen.python[i]));
   }
-  return std::max<std::uint64_t>(key, 2);  // what a SharedMap has as keys
+  return std::max<std::uint64_t>(key, 2);  // the smallest key of a SharedMap
 }
 
 void describe_native(const Seen& seen, Site& site) {
@@ -153,7 +152,7 @@ void describe_native(const Seen& seen, Site& site) {
   for (; site.frames < seen.stack.frames; ++site.frames) {
     site.frame[site.frames] = at[site.frames + 1];
     if (site.frame[site.frames].object() != 0) continue;
-    site.frames_cut = true;  // made while the program runs: nobody could tell what it is
+    site.frames_cut = true;  // code generated at run time
     break;
   }
   site.caller = at[0];
@@ -169,7 +168,7 @@ std::uint16_t insert(std::uint64_t key, const Site& site) {
   if (g_sites.find(key, before)) return before;  // another thread was faster
   const auto number =
       static_cast<std::uint16_t>(tables::append(session::mapping().head().sites, site, kMostSites));
-  if (number == 0) return 0;  // the table is full, so the site is tried again at each call
+  if (number == 0) return 0;  // the table is full: tried again at each call
   g_sites.insert(key, number);
   return number;
 }
@@ -177,7 +176,7 @@ std::uint16_t insert(std::uint64_t key, const Site& site) {
 std::uint16_t add(std::uint64_t key, const Seen& seen) {
   const HeldSignals held_signals;
   const KeepErrno keep_errno;
-  auto* site = make_in_own_memory<Site>();  // the stack of the thread may be small
+  auto* site = make_in_own_memory<Site>();  // the thread's stack may be small
   if (site == nullptr) return 0;
   site->key = key;
   if (g_native) describe_native(seen, *site);
@@ -190,8 +189,8 @@ std::uint16_t add(std::uint64_t key, const Seen& seen) {
   return number;
 }
 
-// If stacks differ all the time (a recursion), they would leave no room for other places. Beyond
-// this many sites, stacks are left out.
+// Constantly changing stacks (a recursion) would leave no room for other places. Beyond this many
+// sites, stacks are left out.
 constexpr std::uint32_t kPlacesWithStacks = 3 * (kMostSites / 4);
 
 [[gnu::noinline]] std::uint16_t new_site(Seen& seen) {
@@ -227,12 +226,12 @@ void begin(CallSite what) {
   FixedText text(why);
   if (g_python && !python::find(text)) {
     g_python = false;
-    if (text.size() != 0) say("TPROF_CALLSITE: no Python frames: they are not known ", why);
+    if (text.size() != 0) say("TPROF_CALLSITE: no Python frames: unknown layout ", why);
   }
   if (g_native || g_python) g_switches.sites.store(true, std::memory_order_relaxed);
 }
 
-// The child's table is its own, and begins empty.
+// The child has its own table, which is empty.
 void after_fork() {
   if (g_switches.sites.exchange(false)) g_sites.clear();
 }

@@ -1,11 +1,11 @@
-// nongnu.org's libunwind, as much of it as a walk over the calling thread's frames needs, in one
-// piece, and changed in what a guest can't allow:
+// The part of nongnu.org's libunwind that walks the calling thread's frames, with changes that a
+// guest needs:
 //
-// - It reads the tables of loaded objects, and the stack from here to its end. As it comes, it
+// - It reads only the tables of loaded objects, and the stack from here to its end. The original
 //   reads wherever a register points, or asks the kernel first, through a pipe that it keeps open.
-// - A walk ends at code without tables. As it comes, it guesses, looks into files, and may abort.
-// - Its lock and its way to the loader's list are ours, which no fork copies while in use.
-// - Without a thread-local key there are no frames. As it comes, it takes the program's first key.
+// - A walk ends at code without tables. The original guesses, reads files, and may abort.
+// - It uses our lock and our access to the loader's list, which are safe with forks.
+// - Without a thread-local key there are no frames. The original takes the program's first key.
 #undef NDEBUG
 #define NDEBUG
 #define UNW_LOCAL_ONLY
@@ -63,7 +63,7 @@ static int dwarf_get(struct dwarf_cursor* cursor, dwarf_loc_t place, unw_word_t*
   return 0;
 }
 
-// Writes to the registers that the walk began with, which lie on this stack.
+// Writes to the initial registers of the walk, which are on this stack.
 static int dwarf_put(struct dwarf_cursor* cursor, dwarf_loc_t place, unw_word_t value) {
   (void)cursor;
   if (!readable(DWARF_GET_LOC(place))) return -UNW_EBADREG;
@@ -80,7 +80,7 @@ static int begun(pthread_once_t* once, void (*begin)(void)) {
   return 0;
 }
 
-// In place of what it has of libc, and of files of its own that are not here.
+// Replaces parts of libc, and of libunwind's files that are not included.
 #undef SIGPROCMASK
 #define SIGPROCMASK sigprocmask  // pthread_sigmask() has a newer version in a newer glibc
 #undef mutex_init
@@ -193,11 +193,11 @@ __attribute__((noinline)) size_t tprof_unwind(uintptr_t* to, size_t most, uintpt
   int size = (int)most;
   const int result = tdep_trace(&s.cursor, (void**)to, &size);
   size_t frames = 0;
-  // A walk that fails may not tell how far it got.
+  // A failed walk may not return how far it got.
   while (frames < most && to[frames] != 0) ++frames;
   *cut = result < 0 || frames == most;
 #if defined(__aarch64__)
-  for (size_t i = 0; i < frames; ++i) ++to[i];  // it tells the call, which ends there
+  for (size_t i = 0; i < frames; ++i) ++to[i];  // converts call addresses to return addresses
 #endif
   return frames;
 }

@@ -1,4 +1,4 @@
-// unwind.c for walk.cpp, and what walk.cpp does for it.
+// The interface between unwind.c and walk.cpp.
 #pragma once
 
 #include <link.h>
@@ -9,14 +9,14 @@
 extern "C" {
 #endif
 
-// False: there is no thread-local key left.
+// Returns false if there is no thread-local key left.
 int tprof_unwind_begin(void);
 
-// Fills `to` with the addresses that the caller and its callers return to, and reads no stack
-// beyond `stack_end`. Returns how many there are. `cut`: there are more, that are not known.
+// Fills `to` with the return addresses of the caller and its callers, and returns their number.
+// Reads no stack beyond `stack_end`. `cut`: there are more, unknown ones.
 size_t tprof_unwind(uintptr_t* to, size_t most, uintptr_t stack_end, int* cut);
 
-// Forgets what this thread knows of the code.
+// Forgets this thread's unwinding rules.
 void tprof_unwind_forget(void);
 
 void tprof_unwind_lock(void);

@@ -20,11 +20,11 @@ constinit Lock g_lock{LockOrder::unwinding};
 Cancellation g_cancellation;  // of the thread that has the lock
 
 struct Walker {
-  // The thread's stack. A fiber has another one, of which nothing is read.
+  // The thread's stack. The stack of a fiber is not read.
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
   std::uint64_t unloaded = 0;
-  bool busy = false;  // a signal handler's walk would find the rules half written
+  bool busy = false;  // a signal handler's walk would find incomplete rules
 };
 thread_local constinit Walker t_walker __attribute__((tls_model("initial-exec")));
 
@@ -93,7 +93,7 @@ bool forget_unloaded() {
 
 using namespace tprof;
 
-// libunwind holds the signals back around both.
+// libunwind blocks signals around both.
 void tprof_unwind_lock() {
   Cancellation cancellation;
   cancellation.hold();

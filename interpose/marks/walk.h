@@ -1,10 +1,10 @@
-// The calling thread's native frames, raw: the addresses that its calls return to.
+// The calling thread's native frames: the return addresses of its calls.
 //
-// They come from libunwind (unwind.c), which keeps, for each thread, the rule that a library's
-// tables have for an address: 256 KiB of memory, and 10 ns a frame. (glibc's backtrace(), by
-// libgcc, asks the tables each time: 140 ns a frame. Before glibc 2.35, or in a libgcc built for
-// such, it also takes a lock of the loader's, which a fork would copy.) A walk over addresses that
-// are known takes no lock. It depends on no library, so it works with musl too.
+// They come from libunwind (unwind.c), which caches, for each thread, the unwinding rules of
+// addresses: 256 KiB of memory, and 10 ns per frame. (glibc's backtrace(), from libgcc, searches
+// the tables each time: 140 ns per frame. Before glibc 2.35, or in a libgcc built for it, it also
+// takes a lock of the loader, which a fork would copy.) A walk over known addresses takes no lock.
+// It needs no library, so it works with musl, too.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,14 @@ struct Stack {
   bool cut = false;  // the stack goes on, but there was no room, or no rule for the next frame
 };
 
-// False: there is no thread-local key left, so walks find nothing.
+// Returns false if there is no thread-local key left: walks then find nothing.
 bool begin();
 
-// Fills `to`, innermost first, and leaves out this library's own frames at the inner end.
+// Fills `to`, innermost first, without this library's own innermost frames.
 Stack walk(std::uintptr_t* to, std::size_t most);
 
-// Has all threads forget their rules if a library was unloaded: they may be wrong for the next one
-// at its addresses. False: nothing was unloaded since the last time.
+// Makes all threads forget their rules if a library was unloaded: they may be wrong for the next
+// one at its addresses. Returns false if nothing was unloaded since the last time.
 bool forget_unloaded();
 
 }  // namespace tprof::native

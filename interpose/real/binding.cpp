@@ -12,8 +12,8 @@ extern "C" {
 // Where this library begins and ends (from the linker).
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
-// Each thunk, of kThunkBytes, and what those of a function jump to. Weak: a program that is made of
-// parts of us may have none.
+// The thunks, of kThunkBytes each, and the targets of each function's thunks. Weak: a program built
+// from parts of us may have none.
 extern const char tprof_thunks[] __attribute__((visibility("hidden"), weak));
 extern std::atomic<void*> tprof_wrappers[] __attribute__((visibility("hidden"), weak));
 }
@@ -22,7 +22,7 @@ namespace tprof::resolve {
 
 namespace {
 
-// The function behind each thunk. The thunks of function n are 4 n to 4 n + 3.
+// The function that each thunk is bound to. The thunks of function n are 4 n to 4 n + 3.
 struct Binding {
   std::atomic<void*> real;
   std::atomic<bool> served;  // a call was passed on to it
@@ -30,7 +30,7 @@ struct Binding {
 Binding g_binding[kFunctionCount * kBindings];
 constexpr std::size_t kThunkBytes = 16;
 
-// Names by hash, open addressing. This is no SharedMap: the compiler makes it, and keys are texts.
+// Names by hash, with open addressing. Not a SharedMap: made at compile time, and keys are texts.
 constexpr std::size_t kSlots = 1024;
 static_assert(kFunctionCount * 4 <= kSlots * 2);
 
@@ -48,7 +48,7 @@ constexpr std::array<std::uint16_t, kSlots> kTable = make_table();
 }  // namespace
 
 Fn named(const char* name) {
-  // All wrapped names begin like this: nccl... and cu...
+  // All wrapped names begin with nccl or cu.
   if (!(name[0] == 'c' && name[1] == 'u') && !(name[0] == 'n' && name[1] == 'c')) return Fn::none;
   const std::string_view text(name);
   for (std::size_t at = fnv1a(text) % kSlots; kTable[at] != 0; at = (at + 1) % kSlots) {

@@ -1,4 +1,4 @@
-// The arguments of a copy, whatever function asked for it, and its direction.
+// The arguments of a copy, for all copy functions, and its direction.
 #pragma once
 
 #include <cuda.h>
@@ -24,8 +24,8 @@ struct CopyArgs {
   bool sync;
 };
 
-// Directions that the caller names. For the others we ask the driver, as CUDA's unified addressing
-// does (cudaMemcpyDefault).
+// Directions given by the caller. For others we ask the driver, as CUDA's unified addressing does
+// (cudaMemcpyDefault).
 inline constexpr Bucket kDirections[] = {Bucket::H2H, Bucket::H2D, Bucket::D2H, Bucket::D2D};
 constexpr bool is_named(cudaMemcpyKind kind) {
   return static_cast<unsigned>(kind) < std::size(kDirections);
@@ -34,7 +34,7 @@ inline Bucket bucket_of(const CopyArgs& a) {
   return is_named(a.kind) ? kDirections[a.kind] : driver::direction(a.dst, a.src).bucket;
 }
 
-// Reads the driver's addresses and boxes. Its boxes are in bytes, whatever takes part in the copy.
+// Reads the driver's addresses and boxes, which are always in bytes.
 inline const void* address(CUdeviceptr pointer) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): an address is an integer here
   return reinterpret_cast<const void*>(pointer);
@@ -44,12 +44,12 @@ inline bool is_host(CUmemorytype type) {
   return type == CU_MEMORYTYPE_HOST;
 }
 
-// Returns where one side of a box lies. Null: in an array.
+// Returns the address of one side of a box. Null: an array.
 inline const void* side(CUmemorytype type, const void* host, CUdeviceptr device) {
   return is_host(type) ? host : type == CU_MEMORYTYPE_ARRAY ? nullptr : address(device);
 }
 
-// If a side is unified, its pointer tells where it is.
+// For a unified side, its pointer decides the direction.
 template <typename Region>
 cudaMemcpyKind kind_of(const Region& b) {
   if (b.dstMemoryType == CU_MEMORYTYPE_UNIFIED || b.srcMemoryType == CU_MEMORYTYPE_UNIFIED) {

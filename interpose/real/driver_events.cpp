@@ -8,8 +8,8 @@ namespace {
 
 using resolve::DriverFunction;
 
-// CUresult and the enumerations are ints. All of these are as old as CUDA 10.1, under these names
-// for ever: newer ones have a suffix.
+// CUresult and the enumerations are ints. These exist since CUDA 10.1, and their names keep their
+// meaning: newer versions get a suffix.
 constinit DriverFunction<int(CUstream, int*)> g_is_capturing("cuStreamIsCapturing");
 constinit DriverFunction<int(CUstream, CUcontext*)> g_context_of("cuStreamGetCtx");
 constinit DriverFunction<int(CUcontext*)> g_current("cuCtxGetCurrent");
@@ -68,7 +68,8 @@ bool is_empty(CUstream stream) {
   if (ask(g_is_capturing, stream, &status) != 0 || status != CU_STREAM_CAPTURE_STATUS_NONE) {
     return false;
   }
-  // In another mode the query would end a capture of another thread (cudaStreamCaptureModeGlobal).
+  // In another mode the query would invalidate another thread's capture
+  // (cudaStreamCaptureModeGlobal).
   int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   if (ask(g_exchange_mode, &mode) != 0) return false;
   const bool empty = ask(g_stream_query, stream) == 0;

@@ -20,7 +20,7 @@ constexpr NodeKind kKinds[] = {
     NodeKind::other,  NodeKind::other, NodeKind::other, NodeKind::other,      NodeKind::other,
     NodeKind::other,  NodeKind::other, NodeKind::other, NodeKind::conditional};
 
-// These exist since CUDA 11.3, with these arguments for ever: newer ones have another suffix.
+// These exist since CUDA 11.3, and keep their arguments: newer versions get a suffix.
 constinit DriverFunction<int(cudaStream_t, int*, std::uint64_t*, cudaGraph_t*,
                              const cudaGraphNode_t**, std::size_t*)>
     g_capture_info("cuStreamGetCaptureInfo_v2");
@@ -40,7 +40,8 @@ cudaGraph_t captured_into(cudaStream_t stream) {
   int status = 0;
   cudaGraph_t graph = nullptr;
   std::uint64_t id = 0;
-  // The legacy stream gives an error while another stream captures; its call is not captured then.
+  // The legacy stream returns an error while another stream captures; its call is then not
+  // captured.
   if (ask == nullptr || ask(stream, &status, &id, &graph, nullptr, nullptr) != 0) return nullptr;
   if (status == kCaptureInvalid) return kNoGraph;
   return status == kCaptureActive ? graph : nullptr;

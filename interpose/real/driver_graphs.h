@@ -1,5 +1,5 @@
-// Asks the driver about captures and graphs. Its answers never touch the runtime's last error, and
-// its handles are the runtime's.
+// Asks the driver about captures and graphs, which never changes the runtime's last error. Its
+// handles are the runtime's.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,27 +12,27 @@
 
 namespace tprof::graph_driver {
 
-// Stands for the graph of a capture that is refused or has failed: there will be none.
+// Stands for the graph of a refused or failed capture.
 inline const auto kNoGraph = reinterpret_cast<cudaGraph_t>(std::uintptr_t{1});  // NOLINT
-// Returns the graph that the stream captures into; null: it captures into none.
+// Returns the graph that the stream captures into; null: none.
 cudaGraph_t captured_into(cudaStream_t stream);
 
-// The kind of a node, as far as it bears on what is counted.
+// The kinds of nodes that matter for counting.
 enum class NodeKind : std::uint8_t { copy, kernel, child, conditional, other, unknown };
 NodeKind kind_of(const void* node);
-// Gets the nodes of a graph, up to `room`, and returns how many; with no room, how many there are.
-// -1: not known.
+// Gets at most `room` nodes of a graph and returns how many; with `room` 0, the number of all. -1:
+// not known.
 std::ptrdiff_t nodes_of(const void* graph, const void** nodes, std::size_t room);
-// True if a copy's node copies within a device, or between two.
+// True if a copy node copies within a device, or between two.
 bool copies_within_device(const void* node);
 
-// True of ncclDevKernel_AllGather_RING_LL and the like, mangled or not, and of ncclSymkDevKernel_,
-// which symmetric memory has.
+// True for ncclDevKernel_AllGather_RING_LL and the like, mangled or not, and ncclSymkDevKernel_
+// (symmetric memory).
 inline bool is_of_nccl(std::string_view kernel) {
   const std::size_t nccl = kernel.find("nccl");
   return nccl != std::string_view::npos && kernel.find("Kernel", nccl) != std::string_view::npos;
 }
-// True if a node's kernel is NCCL's, or may be: the driver of CUDA before 12.3 does not tell names.
+// True if a node's kernel is, or may be, NCCL's: drivers before CUDA 12.3 do not return names.
 bool may_be_nccl(const void* node);
 
 }  // namespace tprof::graph_driver

@@ -23,7 +23,7 @@ AskPointer* pointer_query() {
 struct Kind {
   bool device = false;
   bool managed = false;
-  HostMemory host = HostMemory::unknown;  // what it is if it is no device memory
+  HostMemory host = HostMemory::unknown;  // if it is not device memory
 };
 
 Kind kind_of(AskPointer* ask, const void* address) {
@@ -34,7 +34,7 @@ Kind kind_of(AskPointer* ask, const void* address) {
   unsigned type = 0;
   unsigned managed = 0;
   void* answers[] = {&type, &managed};
-  // Both answers are 0 for memory that CUDA does not know: it is the program's own, host memory.
+  // Both are 0 for memory that CUDA does not know: the program's own host memory.
   if (ask(2, kAttributes, answers, reinterpret_cast<std::uintptr_t>(address)) != 0) return {};
   Kind kind{type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_ARRAY,
             managed != 0 || type == CU_MEMORYTYPE_UNIFIED};
@@ -68,7 +68,7 @@ Direction direction(const void* dst, const void* src) {
 }
 
 HostMemory host_memory(const void* address) {
-  // A runtime has its driver by its first call, so a process whose copies find no driver gets none.
+  // A runtime loads the driver at its first call, so if copies find no driver there will be none.
   // Looking for it takes the loader's lock, so we give up after kTries.
   constexpr unsigned kTries = 16;
   static constinit std::atomic<unsigned> in_vain{0};

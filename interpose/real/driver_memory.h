@@ -1,4 +1,4 @@
-// Asks the driver about devices and memory. Its answers never touch the runtime's last error.
+// Asks the driver about devices and memory, which never changes the runtime's last error.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,10 @@
 
 namespace tprof::driver {
 
-// Returns the current device of the calling thread, or `otherwise` if the driver does not tell.
+// Returns the calling thread's current device, or `otherwise` if the driver does not answer.
 int current_device(int otherwise);
 
-// The direction of a copy between two addresses, and what memory its host side is, if it has one
-// and the driver tells.
+// The direction of a copy between two addresses, and the kind of host memory, if known.
 struct Direction {
   Bucket bucket;
   HostMemory host = HostMemory::unknown;
@@ -20,11 +19,11 @@ struct Direction {
 // A null address is the symbol of cudaMemcpyToSymbol/FromSymbol, which is on the device.
 Direction direction(const void* dst, const void* src);
 
-// Returns what the driver knows about an address that a copy takes for the host's: `pageable` if it
-// knows no such memory, `unknown` if it does not answer (no context yet, or a fork).
+// Returns what the driver knows about a host address of a copy: `pageable` if it does not know the
+// memory, `unknown` if it does not answer (no context yet, or a fork).
 HostMemory host_memory(const void* address);
 
-// Returns the device of memory that CUDA knows, or `otherwise` if the driver does not tell.
+// Returns the device of memory known to CUDA, or `otherwise` if the driver does not answer.
 int device_of(const void* address, int otherwise);
 
 }  // namespace tprof::driver

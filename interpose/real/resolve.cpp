@@ -19,24 +19,24 @@
 namespace tprof::resolve {
 namespace {
 
-// Paths of the libraries that calls are passed on to, 1-based, and which library serves which
-// function. The paths are copies: a library that is closed takes its own name along.
+// Paths of the libraries that serve calls, 1-based, and which library serves which function. The
+// paths are copies, since a closed library's name is gone.
 constinit Lock g_serving{LockOrder::serving};
 char g_path[kMaxLibraries][sizeof Head::library[0]];
 std::uint32_t g_paths;
 struct Span {
   std::atomic<std::uintptr_t> begin, end;
 };
-Span g_span[kMaxLibraries];  // where they lie
+Span g_span[kMaxLibraries];  // their address ranges
 std::uint8_t g_serves[kFunctionCount];
-Head* g_head;  // where they are published
+Head* g_head;  // publishes them
 
-// The real function, for each wrapper and page of code that calls it.
+// The real function for each wrapper and calling page.
 constinit SharedMap<void*> g_found{LockOrder::callers};
-std::atomic<void*> g_latest[kFunctionCount];  // for callers that come when nothing may be opened
+std::atomic<void*> g_latest[kFunctionCount];  // for callers when nothing may be opened
 std::atomic<bool> g_may_open{true};
 
-// Held while we ask the loader: our misses are not the program's errors.
+// Held while we ask the loader: hides our failed lookups from the program.
 class [[nodiscard]] AskingLoader : NotCopied {
  public:
   ~AskingLoader() { dlerror(); }
@@ -46,7 +46,7 @@ class [[nodiscard]] AskingLoader : NotCopied {
   HeldSignals held_signals_;
 };
 
-// Returns an empty range if no object encloses the address.
+// Returns an empty range if the address is in no object.
 AddressRange range_of(const void* address) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   AddressRange found;
@@ -63,7 +63,7 @@ bool may_open() {
   return g_may_open.load(std::memory_order_relaxed);
 }
 
-// Calls dlsym on an object that is mapped already, without keeping it mapped.
+// Calls dlsym on a mapped object, without keeping it mapped.
 void* lookup(const char* object, const char* name) {
   if (!may_open()) return symbol_in(object, name);
   void* handle = loader::dlopen(object, RTLD_LAZY | RTLD_NOLOAD);
@@ -81,8 +81,8 @@ void* lookup(Library library, const char* name) {
   return found;
 }
 
-// The program, or a preload before us that passes on a call of its own function, means what is
-// behind us.
+// For the program, or a preload before us that passes on a call of its own function: looks after
+// us.
 void* through_object_of(const void* address, const char* name) {
   if (is_before_us(address)) return nullptr;
   if (!may_open()) return symbol_near(address, name);
@@ -92,9 +92,8 @@ void* through_object_of(const void* address, const char* name) {
   return map == nullptr ? nullptr : lookup(map->l_name, name);
 }
 
-// Finds another interposer behind us, which any caller would get if we were not there. It leaves
-// out NCCL and CUDA themselves: two versions of these may be mapped, and which one is meant depends
-// on the caller.
+// Finds another interposer after us, which every caller would get without us. Ignores NCCL and CUDA
+// themselves: two versions may be mapped, and the right one depends on the caller.
 void* behind_us(const char* name) {
   void* found = loader::dlsym(RTLD_NEXT, name);
   Dl_info where;
@@ -113,8 +112,8 @@ void publish_function(std::size_t i) {
   g_head->function[i].library = g_serves[i];
 }
 
-// Notes that the library at `address` serves `fn`. True: the library is new to us, or there is no
-// room for it.
+// Notes that the library at `address` serves `fn`. Returns true if the library is new, or there is
+// no room for it.
 bool note_library(Fn fn, const char* path, const void* address) {
   const AddressRange range = range_of(address);  // not under the lock: it asks the loader
   const LockGuard guard(g_serving);
@@ -133,8 +132,8 @@ bool note_library(Fn fn, const char* path, const void* address) {
   return is_new;
 }
 
-// `keep`: the wrappers remember its functions. Then a library that the program closes must stay
-// mapped, or another one could be called at its addresses.
+// `keep`: wrappers cache its functions, so the library must stay mapped after the program closes
+// it: otherwise they might call another one at its addresses.
 void note_library_of(Fn fn, void* real, bool keep) {
   Dl_info where;
   if (dladdr(real, &where) == 0 || !note_library(fn, where.dli_fname, real)) return;
@@ -156,7 +155,7 @@ void* search(Fn fn, const void* return_address) {
   return lookup(info(fn).library, name);
 }
 
-// The slow way.
+// The slow path.
 [[gnu::cold]] void* find_anew(Fn fn, const void* return_address, std::uint64_t key) {
   const AskingLoader asking;
   void* found = search(fn, return_address);
@@ -190,7 +189,7 @@ void note_bound_library(Fn fn, void* real) {
 }
 
 int runtime_named(std::string_view file) {
-  // libcudart.so.12, or libcudart-9335f6a2.so.12 where a wheel carries its own.
+  // libcudart.so.12, or libcudart-9335f6a2.so.12 in a wheel with its own copy.
   const std::size_t number = file.find(".so.");
   if (!file.starts_with("libcudart") || number == std::string_view::npos) return 0;
   int version = 0;

@@ -1,12 +1,10 @@
-// Keeps what we put into the program's streams apart from its calls that end a stream or make it
-// capture.
+// Keeps our use of the program's streams apart from calls that destroy a stream or make it capture.
 //
 // No event of ours may become part of a capture: it would be in the program's graph, and be
-// recorded again by each launch. Whether a stream captures is the driver's to say, and a capture of
-// another thread may begin between its answer and our record. So both are done inside the stream's
-// gate, and each call by which a stream begins to capture closes it: cudaStreamBeginCapture in all
-// forms, and cudaStreamWaitEvent, by which a stream joins a capture. Then no capture begins between
-// the answer and the record.
+// recorded again by each launch. The driver knows whether a stream captures, but another thread may
+// begin a capture between its answer and our record. So both are done inside the stream's gate, and
+// each call that makes a stream capture closes the gate: cudaStreamBeginCapture in all forms, and
+// cudaStreamWaitEvent, by which a stream joins a capture.
 #pragma once
 
 #include <cuda.h>
@@ -20,8 +18,7 @@
 
 namespace tprof::stream_gates {
 
-// Streams share gates: each is closed for one call at a time, and whoever finds it closed comes
-// again.
+// Streams share gates. A gate is closed for one call at a time; others retry.
 inline constexpr std::size_t kGates = 64;
 inline constinit Gate g_gates[kGates]{};
 // The first gate is the legacy stream's.
@@ -31,7 +28,7 @@ inline Gate& gate_of(CUstream stream) {
   return g_gates[handle <= kLegacy ? 0 : 1 + mix64(handle) % (kGates - 1)];
 }
 
-// Held while we ask about the stream or put something into it. False: it must not be used now.
+// Held while we query the stream or enqueue something. False: it must not be used now.
 class [[nodiscard]] Use : NotCopied {
  public:
   explicit Use(CUstream stream) : gate_(gate_of(stream)), inside_(gate_.enter()) {}
@@ -56,7 +53,7 @@ class [[nodiscard]] Closed : NotCopied {
   Gate& gate_;
 };
 
-// Waits until nobody is any more in what it entered before, of any stream.
+// Waits until every thread has left every gate that it is in now.
 inline void let_all_leave() {
   for (const Gate& gate : g_gates) gate.wait_until_empty();
 }

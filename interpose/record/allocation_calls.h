@@ -1,5 +1,5 @@
-// The steps by which calls that allocate and free are counted, as the rows of the API tables
-// name them. The runtime's functions and the driver's share them.
+// The steps that count calls which allocate and free; rows of the API tables name them. The
+// runtime's and the driver's functions share them.
 #pragma once
 
 #include <cuda.h>
@@ -26,8 +26,7 @@ inline std::uint8_t place_of(Where where, const void* at) {
   return place_of_device(driver::device_of(at, driver::current_device(t_thread.device)));
 }
 
-// True if the memory belongs to the graph that the stream captures into: it is there while that
-// runs.
+// True if the stream captures: the memory then belongs to the graph, and exists while that runs.
 inline bool captures(cudaStream_t stream) {
   return graphs::captured_into(stream) != nullptr;
 }
@@ -49,7 +48,7 @@ inline Allocates allocates_on(cudaStream_t stream, const void* at, std::uint64_t
   return {at, bytes, Where::device, !captures(stream)};
 }
 
-// Host memory of the program's own that CUDA pins.
+// The program's own host memory, which CUDA pins.
 struct Pins {
   const void* at;
   std::uint64_t bytes;
@@ -66,8 +65,7 @@ struct Frees {
     if (!accepted) put_back(taken);
   }
 };
-// A free on a stream counts at once: the program may not use the memory any more, whenever the
-// stream gets there.
+// A free on a stream counts at once, since the program must not use the memory any more.
 inline Frees frees_on(cudaStream_t stream, std::uint64_t key) {
   return {captures(stream) ? 0 : key};
 }
@@ -83,14 +81,13 @@ struct Creates {
               device ? place_of_device(wanted->location.id) : kPinnedMemory);
   }
 };
-// Memory counts until a handle of it is released first, whoever has it.
+// Memory counts until its first release by any holder of a handle.
 struct Retains {
   void after(bool) const {}
 };
 
-// The wrapper's body. Allocations that the call makes in turn are part of it, as the runtime calls
-// the driver. Allocations within other calls are counted, such as NCCL's buffers within
-// ncclCommInitRank.
+// The wrapper's body. Nested allocation calls are part of this one, as the runtime's calls of the
+// driver. Allocations within other calls are counted, as NCCL's buffers within ncclCommInitRank.
 template <typename GetStep, typename F>
 [[gnu::always_inline]] inline auto allocation_call(GetStep&& step, F&& real) {
   Thread& t = t_thread;

@@ -9,17 +9,17 @@
 namespace tprof::allocations {
 namespace {
 
-// The highest bits of a key tell handles from addresses: no address has these bits.
+// The highest bits of a key distinguish handles from addresses, which never have these bits.
 constexpr std::uint64_t kMemory = std::uint64_t{1} << 60;
 constexpr std::uint64_t kHandle = std::uint64_t{2} << 60;
 
 constinit MemoryUse g_before_session[kMemoryPlaces] = {};
 
-constinit Lock g_lock{LockOrder::allocations};  // for all that follows
+constinit Lock g_lock{LockOrder::allocations};  // guards everything below
 constinit SharedMap<Entry> g_entries{LockOrder::handles};
 constinit MemoryUse* g_use = g_before_session;
 constinit Head* g_head = nullptr;
-constinit bool g_failed = false;  // something found no room: no number is right any more
+constinit bool g_failed = false;  // an entry did not fit: the numbers are wrong from now on
 
 void fail() {
   g_failed = true;
@@ -56,7 +56,7 @@ void allocated(std::uint64_t key, std::uint64_t bytes, std::uint8_t place) {
   if (key == 0) return;
   const LockGuard guard(g_lock);
   Entry known{};
-  if (g_entries.find(key, known)) {  // it was freed where nobody saw it
+  if (g_entries.find(key, known)) {  // it was freed unseen
     subtract(known.place, known.bytes);
     g_entries.erase(key);
   }

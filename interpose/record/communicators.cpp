@@ -14,8 +14,8 @@
 
 namespace tprof::comms {
 
-// Zero from the start. No process touches this before it has communicators, and they keep
-// communicators that are made before this library's constructors run.
+// Constant-initialized, so it works before this library's constructors run; not touched before the
+// process has communicators.
 constinit State g_state[kMax + 1]{};
 
 namespace {
@@ -109,16 +109,15 @@ Counter* peer_counter(State& comm, std::int32_t peer, bool receive) {
 
 namespace {
 
-Lock g_lock{
-    LockOrder::children};  // of the list of expected children, and of first uses of a handle
+Lock g_lock{LockOrder::children};  // guards the expected children and first uses of handles
 
-// A child without a handle yet.
+// A child that has no handle yet.
 struct Expected {
   Child child;
   char name[sizeof Communicator::name];  // child.name points into the caller's configuration
 };
 Pages<Expected> g_expected;
-std::atomic<std::size_t> g_expected_count{0};  // its size, readable without the lock
+std::atomic<std::size_t> g_expected_count{0};  // the list's size, readable without the lock
 
 void expect(const Child& child) {
   Expected e{child, {}};
@@ -135,8 +134,8 @@ void forget_if(F&& gone) {
   g_expected_count = g_expected.size();
 }
 
-// Asks the library itself, if the handle's communicator is ready. Before that NCCL warns of every
-// question but the one for its state (init.cc, ncclCommEnsureReady).
+// Asks NCCL, if the communicator is ready: until then NCCL logs a warning for every query except
+// that of its state (init.cc, ncclCommEnsureReady).
 bool ask(const void* real, const char* name, ncclComm_t handle, std::int32_t& value) {
   using Query = ncclResult_t (*)(ncclComm_t, int*);
   const auto query = reinterpret_cast<Query>(resolve::sibling(real, name));
@@ -153,8 +152,8 @@ bool ask(const void* real, ncclComm_t handle, Identity& identity) {
          ask(real, "ncclCommCuDevice", handle, identity.device);
 }
 
-// Returns the child of that place, or whose place holds `handle`, or the only one that we wait for;
-// else null.
+// Returns the child with that place, or whose place holds `handle`, or the only expected one; else
+// null.
 Expected* expected_as(ncclComm_t handle, const ncclComm_t* place) {
   for (Expected& e : g_expected) {
     if (place != nullptr ? place == e.child.place : holds(e.child.place, handle)) return &e;
@@ -162,15 +161,15 @@ Expected* expected_as(ncclComm_t handle, const ncclComm_t* place) {
   return g_expected.size() == 1 ? g_expected.begin() : nullptr;
 }
 
-// Returns the index of a handle that the program uses for the first time. It is a child that we
-// wait for. Or (`or_unknown`) its communicator was made before we could see it, or by a function
-// that we do not wrap: then only the library's answers about it are known.
+// Returns the index of a handle that the program uses for the first time: that of an expected
+// child, or (`or_unknown`) of a communicator whose making we did not see, of which only the
+// library's answers are known.
 std::uint32_t add_on_first_use(ncclComm_t handle, const void* real, bool or_unknown,
                                const ncclComm_t* place = nullptr) {
   Identity identity{};
   if (!ask(real, handle, identity)) return 0;
   const LockGuard guard(g_lock);
-  // Another thread's first use may have come before.
+  // Another thread may have been first.
   if (const std::uint32_t index = index_of(handle)) return index;
   if (Expected* e = expected_as(handle, place)) {
     identity.ids = e->child.ids;
@@ -193,7 +192,7 @@ std::uint32_t find_slow(Thread& t, ncclComm_t handle, const void* real) {
   std::uint32_t index = index_of(handle);
   if (index == 0) index = add_on_first_use(handle, real, true);
   if (g_going_on.load(std::memory_order_relaxed) != 0) {
-    // Nobody may have asked for the state of a communicator that is used.
+    // The program may use a communicator without asking for its state.
     std::int32_t state = ncclInProgress;
     ask(real, "ncclCommGetAsyncError", handle, state);
     if (state != ncclInProgress) settle(t, handle, static_cast<ncclResult_t>(state));
@@ -205,7 +204,7 @@ std::uint32_t find_slow(Thread& t, ncclComm_t handle, const void* real) {
 }
 
 void end(ncclComm_t handle, const void* real) {
-  // A child that was never used counts as a communicator too, and is no longer waited for.
+  // A child that was never used is a communicator, too, and is no longer expected.
   if (handle != nullptr && g_expected_count != 0 && index_of(handle) == 0 &&
       add_on_first_use(handle, real, false) == 0) {
     const LockGuard guard(g_lock);
@@ -222,7 +221,7 @@ void add_child(const Child& child, bool ready, const void* real) {
 }
 
 void add_children_of(std::uint32_t group, bool ready, const void* real) {
-  // This thread added the children of this group, so it sees them in the count.
+  // This thread added this group's children, so it sees them in the count.
   if (group == 0 || g_expected_count == 0) return;
   Pages<ncclComm_t*> made;
   {
@@ -230,7 +229,7 @@ void add_children_of(std::uint32_t group, bool ready, const void* real) {
     for (Expected& e : g_expected) {
       if (e.child.group != group) continue;
       e.child.group = 0;
-      made.push_back(e.child.place);  // still the program's: its group ends in this call
+      made.push_back(e.child.place);  // still valid memory: its group ends in this call
     }
   }
   for (const ncclComm_t* place : made) {

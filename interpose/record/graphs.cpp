@@ -18,20 +18,20 @@ namespace {
 
 using graph_driver::NodeKind;
 
-// Guards all that follows, and is never held while the driver is asked.
+// Guards everything below. Never held during a call of the driver.
 Lock g_lock{LockOrder::graphs};
 
-// The calls that were captured into graphs, by the handles that the program knows these by.
+// Calls captured into graphs, by the program's handles of the graphs.
 struct CapturedCall {
   cudaGraph_t graph;
   Call call;
 };
 Pages<CapturedCall> g_calls;
 
-// A graph whose only capture was seen from its beginning.
+// A graph with one capture, seen from its beginning.
 struct Captured {
   cudaGraph_t graph;
-  const void* on;  // where that capture began, while it goes on
+  const void* on;  // where that capture began; null once it has ended
 };
 Pages<Captured> g_captured;
 
@@ -43,14 +43,14 @@ void forget(cudaGraph_t graph) {
   g_captured.erase_if([&](const Captured& c) { return c.graph == graph; });
 }
 
-// All threads use one handle for their per-thread streams, so the thread itself stands for its
+// All threads have the same handle for their per-thread streams, so the thread stands for its
 // stream.
 const void* origin(const Thread& t, cudaStream_t stream) {
   return stream == cudaStreamPerThread ? static_cast<const void*>(&t) : stream;
 }
 
-// Appends the calls that were captured into `graph`. True: its only capture was seen from its
-// beginning, so that every NCCL kernel in it belongs to one of the calls.
+// Appends the calls captured into `graph`. True: its only capture was seen from its beginning, so
+// every NCCL kernel in it belongs to one of the calls.
 bool captured_calls(cudaGraph_t graph, Pages<Call>& calls) {
   const LockGuard guard(g_lock);
   for (const CapturedCall& captured : g_calls) {
@@ -60,9 +60,9 @@ bool captured_calls(cudaGraph_t graph, Pages<Call>& calls) {
   return std::ranges::any_of(g_captured, same) && !g_calls.failed() && !calls.failed();
 }
 
-// Why a launch of a graph is not counted whole; both can hold. A part of it may be copies or NCCL's
-// kernels that no captured call made, child graphs or nodes of unknown kinds. Or bodies of
-// conditional nodes run as often as the device decides.
+// Reasons why a launch is not counted completely; both can apply. kUnseenPart: it has copies or
+// NCCL kernels of calls that we did not see captured, child graphs, or unknown kinds of nodes. The
+// other: the device decides how often bodies of conditional nodes run.
 constexpr std::uint32_t kUnseenPart = 1;
 constexpr std::uint32_t kUnseenConditional = 2;
 
@@ -73,13 +73,14 @@ bool nodes_of(cudaGraph_t graph, Pages<const void*>& nodes) {
   return count == 0 || graph_driver::nodes_of(graph, nodes.data(), nodes.size()) == count;
 }
 
-// Appends what one launch would execute: the calls that were captured into the graph. Returns what
-// is unseen of it, as the driver tells of its nodes.
+// Appends the calls that one launch executes: those captured into the graph. Returns what is
+// unseen, from the driver's list of its nodes.
 std::uint32_t contents_of(cudaGraph_t graph, Pages<Call>& calls) {
   Pages<const void*> nodes;
   const bool seen_from_start = captured_calls(graph, calls);
   bool has_nccl = false;
-  std::size_t copies[2] = {};  // captured ones whose nodes were not met: with the host, and within
+  std::size_t copies[2] =
+      {};  // captured ones whose nodes were not found: with the host, and within
   for (const Call& call : calls) {
     const Bucket bucket = std::bit_cast<LedgerKey>(call.key).bucket;
     has_nccl = has_nccl || !is_copy(bucket);
@@ -94,7 +95,7 @@ std::uint32_t contents_of(cudaGraph_t graph, Pages<Call>& calls) {
         std::size_t& left = copies[within ? 1 : 0];
         if (left != 0) {
           --left;
-        } else if (!within || !has_nccl) {  // NCCL copies within the device itself
+        } else if (!within || !has_nccl) {  // NCCL itself copies within the device
           unseen |= kUnseenPart;
         }
         break;
@@ -103,7 +104,7 @@ std::uint32_t contents_of(cudaGraph_t graph, Pages<Call>& calls) {
         unseen |= kUnseenConditional;
         break;
       case NodeKind::kernel:
-        // A call can be several kernels. If calls are known, all kernels are theirs.
+        // A call can have several kernels. If calls are known, all kernels belong to them.
         if ((unseen & kUnseenPart) == 0 && !seen_from_start && !has_nccl &&
             graph_driver::may_be_nccl(node)) {
           unseen |= kUnseenPart;
@@ -120,14 +121,15 @@ std::uint32_t contents_of(cudaGraph_t graph, Pages<Call>& calls) {
   return unseen;
 }
 
-// The content of graphs is in the mapped file. Its rows are there before the first launch, which
-// then only adds one to a counter. Graphs that execute the same share one entry, so that a program
-// that captures or updates a graph in every step does not fill the file.
-constinit SharedMap<std::uint32_t> g_contents{LockOrder::handles};  // by a hash of their calls
+// The contents of graphs are rows in the mapped file, written before the first launch, so that a
+// launch only increments a counter. Graphs with the same contents share one entry, so that a
+// capture or update in every step does not fill the file.
+constinit SharedMap<std::uint32_t> g_contents{LockOrder::handles};  // by a hash of the calls
 std::size_t g_entries;
 std::uint32_t g_rows;
 
-// Half of the table is for contents alone. When the other half is full, launches name contents.
+// Half of the table is reserved for contents. When the other half is full, launches refer to
+// contents.
 constexpr std::size_t kMaxExecutables = std::size_t{kTableChunks} * kChunkEntries / 2;
 // The rest of the ledger is for calls.
 constexpr std::uint32_t kMaxRows = 65536;
@@ -148,7 +150,7 @@ LedgerKey::Words in_graph(LedgerKey::Words key, std::uint32_t index) {
   return std::bit_cast<LedgerKey::Words>(row);
 }
 
-// Adds the rows of content `index`. False: there is no room for all of them, and none counts.
+// Adds the rows of content `index`. Returns false if they do not all fit, and then none counts.
 bool enter(Thread& t, std::span<const Call> calls, std::uint32_t index) {
   Transaction transaction(t);
   for (const Call& call : calls) {
@@ -186,8 +188,8 @@ std::uint32_t content_of(Thread& t, std::span<const Call> calls) {
   return index;
 }
 
-// Returns the entry of what executes `calls`: an entry of its own for a new executable, while there
-// is room for these, which names that of its content. 0: there is no room.
+// Returns the entry for an executable graph of `calls`: a new one that refers to its content, for a
+// `new_executable` while there is room, else the content's. 0: there is no room.
 std::uint32_t entry_of(Thread& t, std::span<const Call> calls, bool new_executable) {
   const std::uint32_t content = content_of(t, calls);
   if (content == 0 || !new_executable || g_entries >= kMaxExecutables) return content;
@@ -197,7 +199,7 @@ std::uint32_t entry_of(Thread& t, std::span<const Call> calls, bool new_executab
 }
 
 // Maps a cudaGraphExec_t to its entry in the mapped file and, above kUnseenShift, to what is unseen
-// of it and not reported yet. It is read without the lock.
+// and not yet reported. Read without the lock.
 constinit SharedMap<std::uint32_t> g_executables{LockOrder::handles};
 constexpr int kUnseenShift = 16;
 constexpr std::uint32_t kEntryBits = (1U << kUnseenShift) - 1;
@@ -231,7 +233,7 @@ void capture_began(Thread& t, cudaStream_t stream, bool into_existing_graph) {
   cudaGraph_t graph = into_existing_graph ? nullptr : captured_into_slow(stream);
   if (graph == nullptr || graph == graph_driver::kNoGraph) return;
   const LockGuard guard(g_lock);
-  forget(graph);  // an earlier one of this handle may have been destroyed without our seeing
+  forget(graph);  // we may have missed the end of an earlier graph with this handle
   g_captured.push_back({graph, origin(t, stream)});
 }
 

@@ -15,13 +15,13 @@ Pages<GroupedCall>* pending_of(Thread& t) {
   return t.pending;
 }
 
-// Adds a call of a group to its graph, which will execute it. The group's kernel is that of all its
-// calls.
+// Adds a call of a group to the graph that will execute it. One kernel executes all calls of the
+// group.
 void captured_in_group(const GroupedCall& g) {
   graphs::captured_call(g.graph, {g.key, g.call.count});
 }
 
-// Pushes the record of the group itself: when its End ran, and how it ended.
+// Pushes the record of the group: its End's time and result.
 void push_group_record(Thread& t, Transaction& transaction, std::uint64_t start_ns,
                        std::uint64_t dur_ns, ncclResult_t result, bool simulated,
                        std::size_t calls) {
@@ -57,7 +57,7 @@ void add_to_group(Thread& t, const GroupedCall& g, Record& r) {
       return;
     }
   }
-  // There is no memory to wait with: count it now rather than never.
+  // There is no memory to hold it: count it now rather than never.
   const bool ok = accepted(static_cast<ncclResult_t>(g.call.result));
   {
     Transaction transaction(t);

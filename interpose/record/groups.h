@@ -1,4 +1,4 @@
-// ncclGroupStart/End: calls between them are issued by the outermost End, or not at all.
+// ncclGroupStart/End: the outermost End issues the calls between them, or none.
 #pragma once
 
 #include <nccl.h>
@@ -9,8 +9,8 @@
 
 namespace tprof {
 
-// Returns the thread that keeps a group's depth, or null. A group may begin before anything in it
-// counts: the session need not have begun, and does not begin by this.
+// Returns the thread that counts the depth of groups, or null. A group may begin before any call
+// counts: this does not begin the session.
 inline Thread* grouping_thread() {
   Thread& t = t_thread;
   const std::uint32_t number = session::number();
@@ -22,16 +22,17 @@ inline Thread* grouping_thread() {
 
 void group_started(Thread& t);
 
-// Keeps a call until its group ends. `r`: its record, or the one outside the ring.
+// Holds a call until its group ends. `r`: its record, in or outside the ring.
 void add_to_group(Thread& t, const GroupedCall& call, Record& r);
 
-// True: the End was not the outermost, or had no beginning, and nothing else is to be done.
+// True if the End was not the outermost, or had no Start: nothing else is to be done.
 inline bool inner_group_ended(Thread& t) {
   if (t.group_depth == 1) return false;
   if (t.group_depth != 0) --t.group_depth;
   return true;
 }
-// The outermost End (or ncclGroupSimulateEnd) has returned: its calls count, or have failed.
+// The outermost End (or ncclGroupSimulateEnd) has returned: the group's calls now count, or have
+// failed.
 void group_ended(Thread& t, std::uint64_t start_ns, std::uint64_t dur_ns, ncclResult_t result,
                  bool simulated);
 

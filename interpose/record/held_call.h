@@ -1,4 +1,4 @@
-// Counts calls in the ledger: one that has returned, and those of a group when its last has.
+// Counts calls in the ledger: single calls when they return, and calls of a group when it ends.
 #pragma once
 
 #include <algorithm>
@@ -11,18 +11,18 @@ struct CUgraph_st;  // what a cudaGraph_t points to
 
 namespace tprof {
 
-// The row of a communicator's signature that its collective `seq` enters.
+// The row of a communicator's signature to which its collective `seq` is added.
 [[gnu::always_inline]] inline LedgerKey::Words signature_row(std::uint32_t comm,
                                                              std::uint64_t seq) {
   return key_words(kMetaSignature, Bucket{}, 0, Mode::direct,
                    static_cast<std::int8_t>(signature_bin(seq)), comm, 0);
 }
 
-// The rows that a call is counted in, and those that these will most likely be.
+// The rows in which a call is counted, and the expected ones.
 struct CountedIn {
   LedgerKey::Words key;
   LedgerRow* row;
-  // The hash of the name, if it takes part in its communicator's signature, else 0.
+  // The hash of the function's name if it is part of its communicator's signature, else 0.
   std::uint64_t name;
   LedgerKey::Words signature_key;
   LedgerRow* signature_row;
@@ -61,21 +61,21 @@ inline void count_in_ledger(Transaction& transaction, LedgerKey::Words key, cons
       r.dur_ns, ok);
 }
 
-// Counts a call that was to have a line, and found the ring full.
+// Counts a call that should have a line, but found the ring full.
 inline void count_lost_line(Transaction& transaction) {
   ++transaction.values(key_words(kMetaDropped, Bucket{}, 0, Mode::direct, 0, 0, 0)).calls;
 }
 
-// A call inside ncclGroupStart/End: it enters the ledger with its group or not at all. While it
-// waits it is in a record of the ring or, without one, in a row of the ledger: a process that dies
-// meanwhile leaves it unfinished, and not unknown.
+// A call inside ncclGroupStart/End: it is counted with its group or not at all. Until then it is in
+// a record of the ring or else in a row of the ledger, so that it is known as unfinished if the
+// process dies.
 struct GroupedCall {
-  Record* record;  // in the ring, or null if it has none
+  Record* record;  // in the ring; null: none
   Record call;
   LedgerKey::Words key;
   std::uint64_t name_hash;              // for the signature; 0: not a collective
-  std::atomic<std::uint64_t>* counter;  // the one that its seq was taken from, or null
-  ::CUgraph_st* graph;                  // the graph that it is captured into, or null
+  std::atomic<std::uint64_t>* counter;  // its seq comes from this one; null: none
+  ::CUgraph_st* graph;                  // it is captured into this one; null: none
 
   void hold(Transaction& transaction) const {
     if (record == nullptr) ++transaction.values(waiting(key)).calls;

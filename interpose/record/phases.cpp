@@ -15,12 +15,12 @@ std::atomic<std::uint32_t> g_going_on{0};
 
 namespace {
 
-// Says what a phase in the mapped file waits for. The thread that takes a phase from `goes_on` to
-// `taken` ends it: any may learn the state of a communicator.
+// The event that a phase in the mapped file waits for. Any thread may learn the state of a
+// communicator: the one that changes `goes_on` to `taken` ends the phase.
 enum class Wait : std::uint32_t { free, taken, goes_on };
 struct Held {
   std::atomic<Wait> wait;
-  std::uint32_t group;  // whose End it waits for, 0: for a state
+  std::uint32_t group;  // waits for the End of this group, 0: for a state
   ncclComm_t handle;
   ncclComm_t* place;
 };
@@ -39,8 +39,8 @@ Phase& phase(std::uint32_t slot) {
   return session::mapping().head().phase[slot];
 }
 
-// Counts a phase that has ended, and closes its record. `timed`: its time is not that of another
-// one, too.
+// Counts a phase that has ended, and closes its record. `timed`: its time counts, since it is not
+// shared with another phase that counts it.
 void finish(Thread& t, Record r, std::uint32_t slot, ncclResult_t result, bool timed) {
   set_outcome(r, now_ns() - r.start_ns, static_cast<std::uint16_t>(result));
   {
@@ -71,8 +71,7 @@ void finish(Thread& t, Record r, std::uint32_t slot, ncclResult_t result, bool t
   g_held[slot].wait.store(Wait::free, std::memory_order_release);
 }
 
-// Calls f(slot) for each phase that goes on, which this thread has then taken, where `ours` says
-// so.
+// Takes each ongoing phase for which `ours` is true, and calls f(slot) for it.
 template <typename Ours, typename F>
 void each_that_goes_on(Ours&& ours, F&& f) {
   for (std::uint32_t i = 0; i < kPhases; ++i) {
@@ -100,7 +99,7 @@ OpenPhase::OpenPhase(Thread& t, const LifeCall& call) : thread_(t), slot_(free_s
   record_.peer = call.rank;
   record_.group = t.group;
   record_.function = kMetaLife;
-  if (slot_ == kNoSlot) return;  // it is seen when it has ended
+  if (slot_ == kNoSlot) return;  // it shows only when it has ended
   Phase& open = phase(slot_);
   open.record = record_;
   open.closer.store(0, std::memory_order_relaxed);
@@ -135,7 +134,7 @@ void phases_end(const Thread& t) {
 
 void phases_ended(Thread& t, ncclResult_t result) {
   if (g_going_on.load(std::memory_order_relaxed) == 0) return;
-  bool first = true;  // those of a group end together, and take one time
+  bool first = true;  // phases of a group end together: count their time once
   each_that_goes_on(
       [&](const Held& held) { return held.group == t.group; },
       [&](std::uint32_t slot) {

@@ -14,8 +14,8 @@ constexpr std::uint64_t kLevelBytes = ledger_rows_in(0) * sizeof(LedgerRow);
 
 }  // namespace
 
-// If the file has no room for a ring, the smallest one does nearly as well: on such a disk there
-// will be no lines, and the counts have to outlive the process.
+// If the file has no room for a ring, the smallest one is enough: a full disk takes no lines
+// anyway, and only the counts must survive the process.
 std::uint64_t allocate_area(std::uint32_t ring_records) {
   Mapping& m = session::mapping();
   const auto bytes = [](std::uint32_t records) {
@@ -31,7 +31,7 @@ std::uint64_t allocate_area(std::uint32_t ring_records) {
     }
   }
   if (offset == 0) {
-    records = ring_records;  // memory that nobody has touched costs nothing
+    records = ring_records;  // untouched memory costs nothing
     offset = m.allocate(bytes(records));
   }
   if (offset == 0) return 0;

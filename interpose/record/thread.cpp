@@ -25,7 +25,7 @@ namespace {
 Lock g_list_lock{LockOrder::areas};         // for the list of areas
 Lock g_exit_key_lock{LockOrder::exit_key};  // for making the key
 
-// Enters a whole area into the list that readers go through, if that has a place.
+// Adds a complete area to the readers' list, if it has a place.
 bool enlist(std::uint64_t offset) {
   Head& head = session::mapping().head();
   const LockGuard guard(g_list_lock);
@@ -40,16 +40,15 @@ std::uint32_t thread_id() {
   return static_cast<std::uint32_t>(syscall(SYS_gettid));
 }
 
-// Goes by its name as it is now: threads are named before they do anything.
+// From its current name: threads are named before they do anything.
 ThreadKind kind_of_this_thread() {
   char name[kThreadNameBytes] = {};
   prctl(PR_GET_NAME, name);
   return thread_kind(name);
 }
 
-// Takes an area that a finished thread left: its ledger goes on, its unread records stay in the
-// ring. Skips an area whose ring is full: it has no place for the marker that tells whose records
-// follow.
+// Takes over an area from a finished thread: the ledger continues, unread records stay in the ring.
+// Skips an area with a full ring, which has no place for the marker of the new thread.
 ThreadArea* adopt_area(std::uint32_t tid, ThreadKind kind) {
   const Mapping& m = session::mapping();
   const std::uint32_t n = m.head().threads.load(std::memory_order_acquire);
@@ -63,8 +62,8 @@ ThreadArea* adopt_area(std::uint32_t tid, ThreadKind kind) {
       area->tid.store(0, std::memory_order_release);
       continue;
     }
-    // Changes that the last owner did not commit (it was cancelled in a call) must not be taken for
-    // part of our first transaction.
+    // Uncommitted changes of the last owner (cancelled in a call) must not become part of our first
+    // transaction.
     const std::uint64_t committed = area->committed.load(std::memory_order_relaxed);
     m.view().each_row_of(*area, [&](const LedgerRow& row) {
       for (LedgerSlot& slot : const_cast<LedgerRow&>(row).slot) {
@@ -76,7 +75,7 @@ ThreadArea* adopt_area(std::uint32_t tid, ThreadKind kind) {
   return nullptr;
 }
 
-// Makes an area for the thread `tid`, 0: there is no memory, or there are kMaxThreads of them.
+// Makes an area for the thread `tid`; null: there is no memory, or there are kMaxThreads already.
 ThreadArea* new_area(std::uint32_t tid, ThreadKind kind) {
   const Mapping& m = session::mapping();
   if (m.head().threads.load(std::memory_order_relaxed) == kMaxThreads) return nullptr;
@@ -88,7 +87,7 @@ ThreadArea* new_area(std::uint32_t tid, ThreadKind kind) {
   return enlist(offset) ? area : nullptr;
 }
 
-// Tells readers whose records follow.
+// Marks for readers that this thread's records follow.
 void push_thread_marker(Thread& t, std::uint32_t tid) {
   bool in_ring = false;
   Record& r = next_record(t, true, in_ring);
@@ -112,7 +111,7 @@ void unmap_pending(Thread& t) {
   t.pending = nullptr;
 }
 
-// Called when the thread ends: its area is free for another one.
+// Called when the thread ends: frees its area for another one.
 void leave(void* area) {
   Thread& t = t_thread;
   if (t.area != area || t.session != session::number()) return;
@@ -151,8 +150,8 @@ void take_area(Thread& t, ThreadArea* area) {
 bool attach(Thread& t) {
   const HeldSignals held_signals;
   const KeepErrno keep_errno;
-  const DepthGuard guard(t);  // calls that starting makes are not to be recorded
-  // A signal handler may have attached it just before the signals were held.
+  const DepthGuard guard(t);  // calls made while starting are not recorded
+  // A signal handler may have attached it just before signals were held.
   if (t.area != nullptr && t.session == session::number()) return true;
   if (session::closed() && !session::in_exiting_thread()) return false;
   if (!session::start()) return false;
@@ -174,7 +173,7 @@ bool attach(Thread& t) {
   return true;
 }
 
-// With this tid the area is never free for another thread, and stands for none that lines tell of.
+// With this tid the area is never free for another thread, and is not a thread in lines.
 bool attach_own(Thread& t) {
   ThreadArea* area = new_area(UINT32_MAX, ThreadKind::other);
   if (area == nullptr) return false;

@@ -34,8 +34,8 @@ LedgerRow* own_row(Thread& t, LedgerKey::Words key) {
   return nullptr;
 }
 
-// Returns what stays of the key of a call that finds no row of its own: there are no more such keys
-// than kOtherRows, and the sums of each bucket are exact.
+// Returns the reduced key for a call that finds no row of its own: there are at most kOtherRows of
+// them, and each bucket's sums stay exact.
 LedgerKey::Words other_key(LedgerKey::Words words) {
   const auto key = std::bit_cast<LedgerKey>(words);
   LedgerKey other{};
@@ -55,7 +55,7 @@ LedgerKey::Words other_key(LedgerKey::Words words) {
   if (key.function == kMetaRangeDropped) other.bytes_class = key.bytes_class;
   if (key.function == kMetaScope) {
     const bool amounts = key.dtype == static_cast<std::uint8_t>(ScopeRow::amounts);
-    other.comm = kMaxScopes;  // that of other names
+    other.comm = kMaxScopes;  // the number for other names
     other.dtype = static_cast<std::uint8_t>(amounts ? ScopeRow::amounts : ScopeRow::unbinned);
   }
   return std::bit_cast<LedgerKey::Words>(other);

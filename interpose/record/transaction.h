@@ -1,4 +1,4 @@
-// A thread's changes to its ledger and records, each valid as a whole or not at all.
+// A thread's changes to its ledger and records, valid as a whole or not at all.
 #pragma once
 
 #include <atomic>
@@ -9,12 +9,13 @@
 
 namespace tprof {
 
-// Returns the row of `key` in this thread's ledger or, if it has room for no further one, the row
-// of others of its bucket (kOtherFunctions).
+// Returns the row of `key` in this thread's ledger or, if that is full, its bucket's row for all
+// others (kOtherFunctions).
 [[gnu::cold, gnu::noinline]] LedgerRow& find_row(Thread& t, LedgerKey::Words key);
 // The same, but null if it has no row of its own.
 LedgerRow* find_own_row(Thread& t, LedgerKey::Words key);
-// Returns what `row` adds for a call of this key and API count: elements, if it is that of others.
+// Returns what `row` adds for a call of this key and API count: elements, if it is a row for
+// others.
 [[gnu::cold, gnu::noinline]] std::uint64_t count_in(const LedgerRow& row, LedgerKey::Words key,
                                                     std::uint64_t count);
 
@@ -26,9 +27,9 @@ inline bool is_of(const LedgerRow& row, const LedgerKey::Words& key) {
   return t.row[((key.low + key.high) * 0x9e3779b97f4a7c15ULL) >> 59];
 }
 
-// Asks for the lines of the row that a call will most likely be counted in, so that they come while
-// the real call runs. Where the program's own work has emptied the caches, they are what counting
-// waits for. Returns that row, or null.
+// Prefetches the row in which a call will most likely be counted, so that it arrives while the real
+// call runs: if the program's work has evicted it, counting would wait for it. Returns that row, or
+// null.
 [[gnu::always_inline]] inline LedgerRow* expect_row(Thread& t, LedgerKey::Words key) {
   LedgerRow* row = cached_row(t, key);
   __builtin_prefetch(row, 1);
@@ -36,8 +37,8 @@ inline bool is_of(const LedgerRow& row, const LedgerKey::Words& key) {
   return row;
 }
 
-// `expected`: see expect_row(). `count`: the API's, of a call that is to be added; changed if the
-// row is that of others.
+// `expected`: see expect_row(). `count`: the call's API count; converted if the row is one for
+// others.
 [[gnu::always_inline]] inline LedgerRow& row_of(Thread& t, LedgerRow* expected,
                                                 const LedgerKey::Words& key, std::uint64_t& count) {
   if (expected != nullptr && is_of(*expected, key)) [[likely]]
@@ -52,19 +53,18 @@ inline LedgerRow& row_of(Thread& t, LedgerKey::Words key, std::uint64_t& count) 
 }
 static_assert(Thread::kCachedRows == 32);
 
-// Called behind the release store of `committed` or `head`, by which readers of the running process
-// go: the release orders it behind what came before. The stores that follow go to places that it
-// made old (the row's other slot, the record's place, the record outside the ring). They must not
-// be seen before it. A reader that finds `committed` or `head` unchanged, behind an acquire fence,
-// has then read nothing that is newer. By the C++ memory model: if the reader has read a store
-// behind this fence, the two fences synchronise. So loads behind the reader's fence see what was
-// stored before this one. No instruction on x86-64, whose stores stay in order; `dmb ish` on
-// aarch64.
+// Called after the release store of `committed` or `head`, which readers of the running process
+// check. Later stores go to places that this store made obsolete (the row's other slot, the
+// record's place, the record outside the ring), and must not be visible before it. A reader that
+// finds `committed` or `head` unchanged after an acquire fence has then read nothing newer. In the
+// C++ memory model: if the reader has read a store made after this fence, the two fences
+// synchronize, so loads after the reader's fence see the stores before this one. No instruction on
+// x86-64, where stores stay in order; `dmb ish` on aarch64.
 [[gnu::always_inline]] inline void after_publishing() {
   std::atomic_thread_fence(std::memory_order_release);
 }
 
-// One change to this thread's ledger and records, which its destructor commits as a whole.
+// One change of this thread's ledger and records. The destructor commits it as a whole.
 class [[nodiscard]] Transaction : NotCopied {
  public:
   explicit Transaction(Thread& t) : t_(t), number_(t.committed + 1) { after_publishing(); }
@@ -84,7 +84,7 @@ class [[nodiscard]] Transaction : NotCopied {
     return open_slot(row_of(t_, key, count), number_);
   }
   LedgerRow* expected(LedgerKey::Words key) const { return cached_row(t_, key); }
-  // f(from, to, count): see ledger.h. `count` is what the row adds for the API's.
+  // f(from, to, count): see ledger.h. `count` is what the row adds, see count_in().
   template <typename F>
   [[gnu::always_inline]] void change(LedgerRow* expected, const LedgerKey::Words& key,
                                      std::uint64_t count, F&& f) {

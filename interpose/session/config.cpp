@@ -15,7 +15,7 @@ std::string_view text_of(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-// Reads the value in force: the variable's, or the default.
+// Reads the variable's value, or the default.
 template <typename T>
 void read_setting(Setting setting, bool (*parse)(std::string_view, T&), T& to, bool aloud) {
   const SettingInfo& s = info(setting);
@@ -45,7 +45,7 @@ constexpr bool is_switched_on(const bool& on) {
   return on;
 }
 
-// Reports misspelt settings, which would silently do nothing.
+// Reports misspelt settings, which otherwise silently do nothing.
 void name_unknown_settings() {
   for (char** e = environment(); e != nullptr && *e != nullptr; ++e) {
     const std::string_view entry(*e);
@@ -53,7 +53,7 @@ void name_unknown_settings() {
     if (!is_unknown_setting(name)) continue;
     const std::string_view meant = nearest_setting(name);
     if (meant.empty()) {
-      say(name, " is not a setting: they are on the page interpose/README.md");
+      say(name, " is not a setting: see interpose/README.md");
     } else {
       say(name, " is not a setting; did you mean ", meant);
     }

@@ -1,5 +1,5 @@
-// The settings, read from the environment. Those that are needed before tracing starts are read at
-// the first question, the others once, when it starts.
+// The settings, read from the environment. Settings needed before tracing starts are read on first
+// use, the others when it starts.
 #pragma once
 
 #include <atomic>
@@ -17,20 +17,20 @@ struct Config {
 #undef TPROF_FIELD
 };
 
-// A bad value costs one line on standard error, and the default is used. A variable that is not a
-// setting but is named like one costs such a line too.
+// Reports each bad value, and uses the default. Also reports variables that are named like settings
+// but are none.
 Config read_config();
 
-// True if TPROF_DISABLE is set to something true. Cheap enough for any process.
+// True if TPROF_DISABLE is on. Cheap enough for any process.
 bool disabled_by_environment();
 
 // TPROF_NVTX. A bad value is reported when tracing starts.
 NvtxRanges nvtx_by_environment();
 
-// The hooks that are off unless asked for. A program may take its pointers before it makes calls.
+// Hooks that are off by default. A program may look up functions before it makes calls.
 namespace opt_in {
 
-// Each setting that is 0 or 1 has its bit, and TPROF_TIMING has two.
+// One bit for each on/off setting, and two for TPROF_TIMING.
 constexpr std::uint32_t bit_of(Setting s) {
   return std::uint32_t{1} << static_cast<unsigned>(s);
 }
@@ -53,22 +53,22 @@ inline bool on(Setting s) {
 inline bool driver() {
   return on(Setting::driver);
 }
-// TPROF_DLSYM: functions of NCCL and of the CUDA runtime that dlsym gives are wrapped.
+// TPROF_DLSYM: NCCL's and the CUDA runtime's functions are wrapped when dlsym returns them.
 inline bool dlsym() {
   return on(Setting::dlsym);
 }
 
-// TPROF_MEMORY: the program's allocations are counted, those by the driver's functions too.
+// TPROF_MEMORY: the program's allocations are counted, also through the driver's functions.
 inline bool memory() {
   return on(Setting::memory);
 }
 
-// TPROF_TIMING=events: launches and waits by the driver's functions are followed too.
+// TPROF_TIMING=events: launches and waits are followed, also through the driver's functions.
 inline bool events() {
   return (hooks() & kEvents) != 0;
 }
 
-// TPROF_TIMING=cupti: we see the program reach for CUPTI, whatever way it takes.
+// TPROF_TIMING=cupti: the program's use of CUPTI is noticed, however it gets the functions.
 inline bool cupti() {
   return (hooks() & kCupti) != 0;
 }

@@ -18,11 +18,10 @@ namespace tprof::coverage {
 namespace {
 
 Lock g_lock{LockOrder::coverage};
-std::atomic<const void*> g_taken[kFunctionCount];   // by address, past us
-std::atomic<unsigned long long> g_objects_seen{0};  // the loader's count of objects mapped so far
+std::atomic<const void*> g_taken[kFunctionCount];   // taken by address, so not wrapped
+std::atomic<unsigned long long> g_objects_seen{0};  // the loader's count of mapped objects
 
-// The callers whose calls were passed on. A handler may make such calls from more places, but the
-// first few tell its object.
+// Callers of calls that were passed on. There may be more, but the first few show the object.
 std::atomic<const void*> g_passed_on[8];
 
 struct Object {
@@ -35,7 +34,7 @@ Object object_of(const void* address) {
   return {info.dli_fbase, info.dli_fname};
 }
 
-// Returns this library, as it is mapped.
+// Returns this library's mapping.
 Object ourselves() {
   return object_of(reinterpret_cast<const void*>(&note_environment));
 }
@@ -58,8 +57,8 @@ void note_preloads(Head& head) {
   });
 }
 
-// A program that takes a function's address may itself stand for that function in the eyes of
-// dlsym: by a symbol that it has, but does not define.
+// For a function whose address the program takes, dlsym may return the program's own symbol, which
+// it has but does not define.
 bool defines(const void* address) {
   Dl_info info{};
   ElfW(Sym)* symbol = nullptr;
@@ -67,8 +66,8 @@ bool defines(const void* address) {
          symbol == nullptr || symbol->st_shndx != SHN_UNDEF;
 }
 
-// Returns the path of an object. `buffer` is for the program's path, which the loader knows only as
-// it was called.
+// Returns the path of an object. `buffer` is for the program's path: the loader knows only the name
+// by which it was called.
 std::string_view path_of(const Object& object, std::span<char> buffer) {
   if (object.path != nullptr && std::strchr(object.path, '/') != nullptr) return object.path;
   return program_path(object.base, buffer);
@@ -80,8 +79,7 @@ void note(Head& head, Note what, const Object& object) {
   if (object.base != nullptr && !path.empty()) coverage::note(head, what, path);
 }
 
-// Notes objects whose nccl* and cuda* functions come before ours: calls reach us only if they pass
-// them on.
+// Notes objects whose nccl* and cuda* functions come before ours: they decide which calls reach us.
 void note_interposers(Head& head) {
   const Object self = ourselves();
   for (const FunctionInfo& function : kFunctions) {
@@ -103,7 +101,7 @@ void note(Head& head, Note what, std::string_view path) {
   for (std::uint32_t i = 0; i < n; ++i) {
     const bool same_path = std::strcmp(head.note[i].path, entry.path) == 0;
     const auto known = static_cast<Note>(head.note[i].note);
-    // If a library calls itself and an interposer passes that on, it is no call of the interposer.
+    // If a library calls itself through an interposer, it is not the interposer's call.
     const bool same = known == what || (what == Note::nested && known == Note::interposer);
     if (same_path && same) return;
   }

@@ -24,7 +24,7 @@ namespace {
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kHour = 3600 * kSecond;
 constexpr std::uint64_t kAgain[] = {0, 90 * kSecond, kHour};  // since the look before
-constexpr std::uint64_t kSettled = 60 * kSecond;  // others may be about to recover it until then
+constexpr std::uint64_t kSettled = 60 * kSecond;  // until then it may be about to be recovered
 constexpr std::uint64_t kForgotten = 24 * kHour;
 constexpr std::uint64_t kLongestLook = 20 * kSecond;
 constexpr std::uint64_t kMostBytes = std::uint64_t{512} << 20;
@@ -75,14 +75,14 @@ bool is_visible(const Head& left) {
   return left.pid_namespace != 0 && left.pid_namespace == g_process.pid_namespace;
 }
 
-// Judges a process that is known not to hold the lock.
+// Requires that the process does not hold the lock.
 bool is_dead(const Head& left) {
   if (!is_visible(left)) return silent_ns(left) >= kHour;
   if (left.pid == g_process.pid && left.start_ticks == g_process.start_ticks) return false;
   return silent_ns(left) >= kSettled && !process_runs(left.pid, left.start_ticks);
 }
 
-// True if the rank file's header has the moment at which the ring file's process began.
+// True if the rank file's header has the start time of the ring file's process.
 bool belongs(int rank_file, const Head& left) {
   static char header[std::size_t{64} << 10];
   const std::size_t size = std::min<std::uint64_t>(left.header_bytes, sizeof header);
@@ -105,8 +105,8 @@ bool write_header(int ring, const Head& left, int rank_file) {
          write_all(rank_file, {header, size}, 0);
 }
 
-// Makes the rank file if its process could not make it, or not write its first lines. In another
-// container, another folder may have the name.
+// Makes the rank file if its process could not make it or write its first lines. In another
+// container the path may be another folder.
 void make_rank_file(int ring, Head& left) {
   NamedFile file{};
   if (left.rank_file_inode != 0) {
@@ -158,16 +158,16 @@ bool copy_all(int from, int to, std::uint64_t size) {
   return true;
 }
 
-// True: it is beside its rank file, whole and on the disk.
+// Returns true once it is beside its rank file, whole and on the disk.
 bool copy_beside(int ring, const Head& left, std::uint64_t size) {
   Path beside;
   Path part;
   put_beside(FixedText(beside.text), left, ".", ".ring");
   put_beside(FixedText(part.text), left, ".", ".ring.part");
-  unlink(part.text);  // left by a process that was killed here: we have the ring's lock
+  unlink(part.text);  // left by a killed process: we have the ring's lock
   const Opened copy(create_file(part.text, 0666));
   if (copy.fd() < 0) return false;
-  // If another ring file is there, its rank file is gone, and nobody can use it.
+  // If another ring file is there, its rank file is gone, so it is useless.
   if (copy_all(ring, copy.fd(), size) && fsync(copy.fd()) == 0 &&
       rename(part.text, beside.text) == 0) {
     return true;
@@ -176,7 +176,7 @@ bool copy_beside(int ring, const Head& left, std::uint64_t size) {
   return false;
 }
 
-// True if nobody here needs it any more.
+// True if it is not needed any more.
 bool is_done_with(int ring, Head& left, std::uint64_t size) {
   const bool forgotten = silent_ns(left) >= kForgotten;
   Path path;
@@ -194,20 +194,21 @@ bool is_done_with(int ring, Head& left, std::uint64_t size) {
   return true;
 }
 
-// Gives this thread a table of descriptors of its own, so that none of our files is ever in the
-// program's. There the next file that it opens would get another number, and a child that it forks
-// meanwhile would have ours. False: the kernel allows neither (seccomp); then nothing is opened.
+// Gives this thread its own table of descriptors, so that our files are never in the program's:
+// they would change the numbers of its next files, and a child that it forks would inherit them.
+// Returns false if the kernel allows neither way (seccomp); then nothing is opened.
 bool leave_the_programs_descriptors() {
   constexpr long kCloseRange = 436;  // Linux 5.9, the same number everywhere
   constexpr unsigned kUnshare = 2;   // CLOSE_RANGE_UNSHARE
   if (syscall(kCloseRange, 0U, ~0U, kUnshare) == 0) return true;
   if (unshare(CLONE_FILES) != 0) return false;
-  // The list's own descriptor is in it, so that a list ends early until nothing else is open.
+  // The list includes its own descriptor, and closing that ends the list early: repeat until
+  // nothing else is open.
   int closed = 0;
   do {
     closed = 0;
     each_entry("/proc/thread-self/fd", [&](std::string_view name, std::uint64_t) {
-      int fd = -1;  // not by atoi(), which newer glibcs give a name of their own
+      int fd = -1;  // not atoi(), which has another symbol in newer glibcs
       std::from_chars(name.data(), name.data() + name.size(), fd);
       closed += close(fd) == 0 ? 1 : 0;
     });
@@ -268,7 +269,7 @@ void begin(const RankFile& mine, const Process& process) {
   each_entry(g_folder, [&](std::string_view name, std::uint64_t) {
     others = others || (is_ring(name) && name != file_name(path));
   });
-  // If there is none, the first look and its thread are left out.
+  // If there is none, skip the first look and its thread.
   if (!others) g_looks = 1;
   g_due_ns = now_ns() + kAgain[g_looks];
 }

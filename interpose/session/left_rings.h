@@ -1,29 +1,28 @@
-// Ring files of killed processes, which hold memory of the node until somebody recovers them. Each
-// is moved, whole, beside its rank file, where readers and recovery look first. It is moved and not
-// replayed: a copy needs to know nothing of what it copies, and can be interrupted anywhere. It
-// costs a process that is here for something else a few megabytes of reading and writing. A ring
-// file without a rank file is removed after a day, since nobody can use it any more; at once, if
-// the rank file's folder is proved to be removed (base/folder_id.h).
+// Cleans up ring files of killed processes, which hold memory of the node until they are recovered.
+// Each is moved, whole, beside its rank file, where readers and recovery look first. It is not
+// recovered here: a copy needs no knowledge of the contents, can be interrupted anywhere, and costs
+// this process only a few megabytes of reading and writing. A ring file without a rank file is of
+// no use: it is removed after a day, or at once if the rank file's folder was removed for sure
+// (base/folder_id.h).
 //
-// These are never touched: files of another user or of another start of the machine; files that a
-// process holds a lock on, as each process does for life and a recovery does; files of a process in
-// this pid namespace that still runs (closing all descriptors gives the lock back); files of
-// another pid namespace, where that can't be seen, whose process was awake within the hour; and
-// files that do not fit beside their rank file.
+// Never touched are files of another user or another boot; files locked by a process (each locks
+// its own for life, and a recovery locks them); files of a running process of this pid namespace
+// (closing all descriptors releases the lock); files of another pid namespace whose process was
+// awake within the hour; and files that don't fit beside their rank file.
 #pragma once
 
 #include "interpose/session/rank_file.h"
 
 namespace tprof::left_rings {
 
-// `mine` are the files of this process; the others are in the folder of its ring file. Called
-// before the writer starts.
+// `mine` are the files of this process; others are looked for in the folder of its ring file.
+// Called before the writer starts.
 void begin(const RankFile& mine, const Process& process);
 
-// Called on the writer's thread, whenever it wakes. Starts a thread that looks: at the start if
-// another ring file is there, soon after, and then every hour. The thread ends after 20 s or 512
-// MiB. The second look is for processes that were killed just before the first, whose files others
-// may still look at.
+// Called on the writer's thread whenever it wakes. Starts a thread that looks: at the start if
+// there is another ring file, soon after, and then every hour. The thread ends after 20 s or 512
+// MiB. The second look is for processes killed just before the first, whose files may still be in
+// use.
 void look();
 
 }  // namespace tprof::left_rings

@@ -14,13 +14,13 @@
 namespace tprof {
 namespace {
 
-// Every part begins where the kernel can map it.
+// Every part begins on a page.
 constexpr std::uint64_t kPage = kLargestPage;
 constexpr std::uint64_t round_up(std::uint64_t n) {
   return (n + kPage - 1) & ~(kPage - 1);
 }
 
-// Makes the file longer by `bytes`, at its end. If it can't be, it is no longer than before.
+// Makes the file longer by `bytes`, or leaves it as it is if there is no room.
 struct Room {
   OwnFile file;
   const char* path;
@@ -54,7 +54,7 @@ bool Mapping::open(int fd, const char* path, const RingFolder& in) {
   memory_ = {base_ + file_part_, base_ + file_part_, base_ + size_};
   if (in_file()) {
     touch(0, bytes);
-    // Later segments enlarge this mapping of the kernel's.
+    // Later segments enlarge this mapping.
     memory_.make_writable(memory_.next + kPage);
   } else if (memory_.take(bytes) == nullptr) {
     close();
@@ -76,7 +76,7 @@ bool Mapping::map_file() {
          MAP_FAILED;
 }
 
-// Has the kernel enter the pages that the file has there, so that no call waits for that.
+// Has the kernel map the file's pages now, so that no call waits for page faults.
 void Mapping::touch(std::uint64_t from, std::uint64_t bytes) {
   constexpr std::uint64_t kSmallestPage = 4096;
   for (std::uint64_t at = from; at < from + bytes; at += kSmallestPage) {
@@ -100,7 +100,7 @@ std::uint64_t Mapping::allocate(std::uint64_t bytes) {
   return static_cast<std::uint64_t>(at - base_);
 }
 
-// The file reaches to the end of each segment, so that a reader's mapping does too.
+// The file includes the whole last segment, so that a reader's mapping does, too.
 std::uint64_t Mapping::allocate_in_file(std::uint64_t bytes) {
   const KeepErrno keep_errno;
   bytes = round_up(bytes);

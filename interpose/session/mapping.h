@@ -1,4 +1,4 @@
-// The one file mapping of the process, as a range of addresses that grows by segments.
+// The process's mapped file: a range of addresses that grows by segments.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace tprof {
 
-// Address = base + file offset. All addresses are mapped at the start: the first part is the file,
-// beyond its end too, the rest is memory for segments that the file has no room for. So growing
-// makes the file longer, or a part of the rest writable, and needs no mapping of the kernel's: a
-// process may have used up those that it is allowed. Allocating is slow (fallocate) and rare.
+// Address = base + file offset. All addresses are mapped at the start: the first part is the file
+// and space beyond its end, the rest is memory for segments that don't fit in the file. Growing
+// makes the file longer, or a part of the rest writable, and needs no further mapping: a process
+// may have used up its number of them. Allocating is slow (fallocate) and rare.
 class Mapping {
  public:
-  // Reserves addresses and creates the head in the file, which is in this folder. `fd` may be -1:
-  // then everything is anonymous. Where the file is not in memory, it is given room in time or not
-  // at all (base/in_time.h).
+  // Reserves addresses and creates the head in the file, which is in folder `in`. With `fd` -1
+  // everything is anonymous memory. A file on a disk is allocated in time or not at all
+  // (base/in_time.h).
   bool open(int fd, const char* path = "", const RingFolder& in = {});
-  // Returns the offset of `bytes` zeroed bytes, page-aligned; 0 when the address range is used up.
+  // Returns the offset of `bytes` zeroed bytes, page-aligned; 0 if the address range is used up.
   std::uint64_t allocate(std::uint64_t bytes);
-  // The same, or 0 if the bytes would not be in the file, since a kill would lose them.
+  // The same; 0 if the bytes would not be in the file, where they survive a kill.
   std::uint64_t allocate_in_file(std::uint64_t bytes);
   void close();
 
@@ -42,7 +42,7 @@ class Mapping {
 
   std::byte* base_ = nullptr;
   std::uint64_t size_ = 0;       // of the address range
-  std::uint64_t file_part_ = 0;  // bytes of it, the first ones
+  std::uint64_t file_part_ = 0;  // its first bytes, which are the file
   Reserve memory_;               // the rest
   OwnFile file_;
   const char* path_ = "";

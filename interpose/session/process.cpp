@@ -41,7 +41,7 @@ bool number(const char* name, std::int64_t& value) {
 }
 
 // The variables that launchers export: torchrun, accelerate, deepspeed; Open MPI; MVAPICH; MPICH
-// and Intel MPI; Slurm. Each line is taken whole: rank, world size, local rank.
+// and Intel MPI; Slurm. All three come from the same row: rank, world size, local rank.
 struct LauncherVariables {
   const char *rank, *world, *local, *id;
 };
@@ -54,9 +54,9 @@ constexpr LauncherVariables kLaunchers[] = {
     {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", nullptr},
 };
 
-// The batch script and the shell of `salloc` have a task's variables too, with SLURM_PROCID 0 and
-// the job's SLURM_NTASKS, but are no task: they start ranks, or are a program of their own. The
-// first has no step, the other a step of a special number (slurm.h).
+// The batch script and the shell of `salloc` also have a task's variables (SLURM_PROCID 0 and the
+// job's SLURM_NTASKS), but are not tasks: they start ranks, or are a separate program. The script
+// has no step, the shell a step with a special number (slurm.h).
 const char* step_of_slurm() {
   constexpr std::int64_t kFirstSpecial = 0xffff'fff0;
   std::int64_t step = 0;
@@ -76,25 +76,25 @@ void rank_from_environment(Process& p) {
     std::int64_t rank = 0;
     std::int64_t world = 0;
     if (!number(v.rank, rank) || !number(v.world, world) || rank >= world) continue;
-    // One Slurm task that starts its ranks itself says nothing about them.
+    // A single Slurm task that starts its ranks itself tells nothing about them.
     const bool slurm = std::strcmp(v.rank, "SLURM_PROCID") == 0;
     if (slurm && (world == 1 || step_of_slurm() == nullptr)) continue;
     p.rank = rank;
     p.world_size = world;
-    // `srun --mpi=pmi2` and scripts that set RANK leave this to Slurm.
+    // Slurm has it for `srun --mpi=pmi2` and scripts that set RANK.
     if (!number(v.local, p.local_rank)) local_rank_of_slurm(p);
     return;
   }
 }
 
-// Copies the variable, unless one before it was set.
+// Copies the variable unless `to` is already set.
 template <std::size_t N>
 void copy_environment(const char* name, char (&to)[N]) {
   const char* text = name == nullptr ? nullptr : environment_value(name);
   if (to[0] == '\0' && text != nullptr && std::strcmp(text, "none") != 0) copy_text(to, text);
 }
 
-// A job may run several steps, one after the other or at the same time: each is a run.
+// A job may have several steps, one after the other or at once: each is a run.
 void run_id_of_slurm(Process& p) {
   const char* job = environment_value("SLURM_JOB_ID");
   if (p.run_id[0] != '\0' || job == nullptr) return;
@@ -104,8 +104,7 @@ void run_id_of_slurm(Process& p) {
 }
 
 void read_command(Process& p, bool redact) {
-  // Twice the room: text is cut off only behind what is shown. So no key is cut down to something
-  // that does not look like one.
+  // Twice the size that is shown, so that no key is cut to something that does not look like a key.
   constexpr std::size_t kRoom = 2 * sizeof p.command;
   auto* raw = static_cast<char*>(take_memory(kRoom));
   if (raw == nullptr) return;
@@ -133,7 +132,7 @@ std::uint64_t start_ticks(const char* stat_file, char* state = nullptr) {
   return ticks;
 }
 
-// Reads what connects the processes of one launch if nothing else does.
+// Reads what identifies the processes of one launch if nothing else does.
 void read_launch(Process& p) {
   char stat[32];
   p.parent_pid = getppid();
@@ -145,7 +144,7 @@ void read_launch(Process& p) {
   p.rendezvous = mix64(fnv1a(address) ^ mix64(fnv1a(port)));
 }
 
-// Leaves the namespace unknown if /proc is another one's: its numbers are not ours.
+// Leaves the namespace unknown if /proc belongs to another one, with other pids.
 void read_namespace(Process& p) {
   char self[16];
   char link[64];
@@ -177,7 +176,7 @@ bool process_runs(std::int32_t pid, std::uint64_t started) {
 }
 
 void describe_process(bool redact, Process& p) {
-  // A name that is too long for it is cut off.
+  // Longer names are cut.
   if (gethostname(p.host, sizeof p.host) != 0) p.host[sizeof p.host - 1] = '\0';
   const std::size_t n = read_file("/proc/sys/kernel/random/boot_id", p.boot_id, sizeof p.boot_id);
   if (n != 0 && p.boot_id[n - 1] == '\n') p.boot_id[n - 1] = '\0';

@@ -23,7 +23,7 @@
 namespace tprof {
 namespace {
 
-// The folder in which the process started. Programs change theirs before their first call (Hydra).
+// The folder in which the process started: programs may change it before their first call (Hydra).
 constinit char g_start_folder[1024] = {};
 [[gnu::constructor]] void note_start_folder() {
   const KeepErrno keep_errno;
@@ -31,7 +31,7 @@ constinit char g_start_folder[1024] = {};
   if (!known && getcwd(g_start_folder, sizeof g_start_folder) == nullptr) g_start_folder[0] = '\0';
 }
 
-// A path that is too long stays cut, and open() refuses it.
+// A too long path stays cut, and open() refuses it.
 void expand_directory(std::string_view pattern, const Process& p, FixedText& path) {
   note_start_folder();
   if (!pattern.starts_with('/')) path << g_start_folder << "/";
@@ -66,8 +66,8 @@ bool create(NamedFile& file, mode_t mode) {
   return file.fd >= 0;
 }
 
-// Looks for a folder that can hold the ring file, and makes it there. The file's name is its own
-// anywhere: containers share folders, with processes of one number on hosts of one name.
+// Looks for a folder for the ring file, and makes the file there. Its name is unique everywhere:
+// containers share folders, and may have the same pids and host names.
 struct RingSearch {
   const RingPlace* places;
   std::size_t count;
@@ -97,7 +97,7 @@ struct RingSearch {
       drop_file(ring);
       return false;
     }
-    lock_file(ring.fd);  // so that readers in other pid namespaces too know that we live
+    lock_file(ring.fd);  // shows readers, also in other pid namespaces, that we live
     return true;
   }
 };
@@ -113,18 +113,18 @@ void name_rank_file(const Config& config, const Process& p, RankFile& file) {
 }
 
 void create_ring(const char* chosen, const Process& process, RankFile& file) {
-  static char temporary[1024];  // a search that comes too late may still read it
+  static char temporary[1024];  // a late search may still read it
   static std::array<RingPlace, 5> places;
   const char* of_variable = environment_value("TMPDIR");
   copy_text(temporary, of_variable == nullptr ? "" : of_variable);
   places = ring_places(file.directory, chosen, temporary);
-  static constinit RingSearch search{};  // a small stack has no room
+  static constinit RingSearch search{};  // too large for a small stack
   search = {};
   search.output = file.directory;
   FixedText name(search.name);
   (name << ".tprof-" << process.host << "-").number(process.pid) << "-";
   name.number(static_cast<std::int64_t>(now_ns())) << "-" << stem_of(file.name) << ".ring";
-  constexpr std::string_view kInMemory = "/dev/shm";  // a folder there needs no thread of ours
+  constexpr std::string_view kInMemory = "/dev/shm";  // a folder there never blocks
   const auto found = [&](std::size_t from, std::size_t until, bool in_memory) {
     search.places = places.data() + from;
     search.count = until - from;
@@ -165,7 +165,7 @@ bool may_be_created_later(const RankFile& file) {
 }
 
 bool create_rank_file(RankFile& file, Head& head, std::string_view header) {
-  // The name is in the head before the file is there: who was killed in between has made it.
+  // The name is in the head before the file exists, so a process killed in between has it.
   if (!create_lines(file.directory, head.rank_file, file.lines)) {
     if (may_be_created_later(file)) return false;
     char why[128];
@@ -182,7 +182,7 @@ bool create_rank_file(RankFile& file, Head& head, std::string_view header) {
   }
   if (file.ring.fd >= 0 && !file.ring_elsewhere) return true;
   put_beside(FixedText(file.snapshot.path), head, ".", kSnapshotEnd);
-  unlink(file.snapshot.path);  // left by a rank file that is gone
+  unlink(file.snapshot.path);  // left by an earlier rank file
   create(file.snapshot, 0666);
   return true;
 }

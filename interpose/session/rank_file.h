@@ -17,37 +17,37 @@ struct NamedFile : OwnFile {
 
 struct RankFile {
   char directory[1024];  // absolute
-  char name[256];        // the one that it is to have, until it is made
+  char name[256];        // the intended one until it is made
   NamedFile lines;       // the rank file itself
-  NamedFile ring;      // if none (no path): anonymous memory, and a kill loses what was not written
-  NamedFile snapshot;  // where the ring file is not beside the rank file
+  NamedFile ring;        // no path: anonymous memory, and a kill loses what was not written
+  NamedFile snapshot;    // if the ring file is not beside the rank file
   bool ring_elsewhere;
   RingFolder ring_in;
 };
 
-// Says where the rank file is to be. A relative folder is one of the folder in which the process
-// started. Touches no file.
+// Determines the rank file's folder and name. A relative folder is in the folder in which the
+// process started. Touches no file.
 void name_rank_file(const Config& config, const Process& process, RankFile& file);
 
-// Creates the ring file: in memory, or where it can be in time (base/in_time.h).
+// Creates the ring file: in memory, or on a disk that answers in time (base/in_time.h).
 void create_ring(const char* chosen, const Process& process, RankFile& file);
 
-// Creates a file of that name, or of the next that nobody has (rank-00003.r1.json), in a folder
-// that is made if need be. False: errno says why.
+// Creates a file of that name, or of the next free one (rank-00003.r1.json), and its folder if
+// needed. Returns false with errno.
 bool create_lines(const char* directory, char (&name)[256], NamedFile& file);
 
-// Creates the rank file with its first lines, and the snapshot if there is to be one, on a thread
-// of ours. False: there is no rank file, and one line says so.
-// False, and nothing said, where may_be_created_later() is true right behind it.
+// Creates the rank file with its first lines, and the snapshot if needed, on a thread of ours.
+// Returns false if there is no rank file, and reports it, unless may_be_created_later() is true
+// right after.
 bool create_rank_file(RankFile& file, Head& head, std::string_view header);
-// True if the last call that failed found no free descriptor: until there is one, the ring file, if
-// there is one, has all.
+// True if the last failure was for lack of a free descriptor: until there is one, the ring file, if
+// any, holds everything.
 bool may_be_created_later(const RankFile& file);
 
-// In a forked child: closes and forgets them. Where closing hangs, the end of the child would too.
+// In a forked child: closes and forgets the files.
 void leave_files(RankFile& file);
 
-// Removes a file that was created: an empty one would be taken for a trace.
+// Removes a created file: an empty one would look like a trace.
 void drop_file(NamedFile& file);
 
 }  // namespace tprof

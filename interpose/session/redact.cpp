@@ -17,7 +17,7 @@ constexpr bool small(char c) {
 constexpr bool alnum(char c) {
   return capital(c) || small(c) || (c >= '0' && c <= '9');
 }
-// The characters of options, variables and dotted names, and of most keys.
+// Characters of options, variables, dotted names, and most keys.
 constexpr bool of_name(char c) {
   return alnum(c) || c == '_' || c == '-' || c == '.';
 }
@@ -27,8 +27,8 @@ std::size_t run_of(std::string_view text, F&& wanted) {
                                   text.begin());
 }
 
-// The beginnings by which keys are known. At least 16 characters follow, with capitals or digits
-// among them, since names of models and programs begin so too.
+// How known keys begin. At least 16 characters follow, with capitals or digits among them, since
+// names of models and programs begin like this, too.
 // clang-format off
 constexpr std::string_view kKeys[] = {
     "AKIA", "ASIA", "AIza", "ya29.", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_",
@@ -39,7 +39,7 @@ bool of_key(char c) {
   return of_name(c) || c == '=' || c == '+' || c == '/';
 }
 
-// Length of the key that `text` begins with, 0 if it is none.
+// Returns the length of the key at the beginning of `text`; 0: none.
 std::size_t key_length(std::string_view text) {
   const bool pem = text.starts_with("-----BEGIN ");
   if (pem && prefix(text, 64).find("PRIVATE KEY") != std::string_view::npos) return text.size();
@@ -54,7 +54,7 @@ std::size_t key_length(std::string_view text) {
   return 0;
 }
 
-// True if `word` is one of `known`, which are in lower case, or begins with one of them (`begins`).
+// True if `word` is one of `known`, in lower case, or begins with one of them (`begins`).
 bool is_any(std::string_view word, std::initializer_list<std::string_view> known, bool begins) {
   const auto same = [](char a, char b) { return a == (capital(b) ? b | 0x20 : b); };
   return std::any_of(known.begin(), known.end(), [&](std::string_view k) {
@@ -75,7 +75,7 @@ std::string_view next_word(std::string_view& name) {
   return word;
 }
 
-// True if a value of this name is to be hidden: better too often than not.
+// True if a value of this name is to be hidden: better one too many.
 bool names_secret(std::string_view name) {
   bool secret = false;
   std::string_view last;
@@ -107,7 +107,7 @@ Value secret_value(std::string_view text, bool whole) {
   std::size_t begin = skip(sign + 1, " \t");
   const bool quoted = begin < text.size() && kQuotes.find(text[begin]) != std::string_view::npos;
   begin += quoted ? 1 : 0;
-  // If an argument begins so, all the rest is value: a password may have spaces.
+  // If it begins an argument, all the rest is the value: a password may have spaces.
   const std::size_t end = quoted  ? text.find(text[begin - 1], begin)
                           : whole ? text.size()
                                   : text.find_first_of(" \t\n&,;)}]\"'", begin);

@@ -1,5 +1,5 @@
-// Leaves secrets out of what the trace says about a process: values that are named as one (a token,
-// a key, a password), keys of known shapes, and users of URLs.
+// Leaves secrets out of the process's description: values with names of secrets (token, key,
+// password), keys of known shapes, and users in URLs.
 #pragma once
 
 #include <string_view>

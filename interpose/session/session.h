@@ -1,4 +1,4 @@
-// The state of tracing in one process, the only state that the folders share.
+// The state of tracing in this process, the only state that the folders share.
 #pragma once
 
 #include <sys/syscall.h>
@@ -22,11 +22,11 @@ struct State {
 };
 inline constinit State g_state{};
 
-// Tracing is off: disabled, or something of ours failed.
+// Tracing is off: disabled, or failed to start.
 inline constexpr std::uint32_t kOff = UINT32_MAX;
 
-// The number of the session, which a fork and exit() change: anything that a thread has cached from
-// another session is void.
+// The number of the session, which a fork and exit() change: values that threads cached in another
+// session are invalid.
 inline std::uint32_t number() {
   return g_wiped_by_fork.session.load(std::memory_order_relaxed);
 }
@@ -41,9 +41,9 @@ inline const Config& config() {
 }
 
 // True if the exit handlers have closed the file. Calls may still come, from static destructors and
-// from threads that exit() does not stop. Each call of a static destructor has the file closed once
-// more, behind it. Calls of such threads are not recorded: the process may end while the file is
-// being closed for them.
+// from threads that exit() does not stop. After each call of a static destructor the file is closed
+// once more. Calls of such threads are not recorded: the process may end while the file is being
+// closed.
 inline bool closed() {
   return g_state.closed.load(std::memory_order_acquire);
 }
@@ -51,22 +51,22 @@ inline bool in_exiting_thread() {
   return g_state.exiting_thread.load(std::memory_order_relaxed) == syscall(SYS_gettid);
 }
 
-// These change the state, for the folders below life/, which defines them.
+// These change the state. life/ defines them for the folders below it.
 
-// Only gives the session its number: what only calls that count need is not there yet.
+// Only gives the session its number; start() does the rest for calls that count.
 [[gnu::cold]] void begin_once();
 inline void begin() {
   if (number() == 0) begin_once();
 }
 
-// Starts the session of this process if it has none yet: reads the settings, creates the files,
-// starts the writer. False: tracing is off. About 1 ms, once; other threads wait for it.
+// Starts the session if there is none yet: reads the settings, creates the files, starts the
+// writer. Returns false if tracing is off. About 1 ms, once; other threads wait for it.
 [[gnu::cold]] bool start();
 
-// Called when fewer records than half a ring are free: the writer should not sleep on.
+// Called when less than half of a ring is free: the writer should not sleep on.
 void wake_writer();
 
-// Closes the file once more, behind a call that came after exit() had closed it.
+// Closes the file once more after a call that came when exit() had closed it.
 [[gnu::cold]] void late_call();
 
 }  // namespace tprof::session

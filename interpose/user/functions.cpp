@@ -1,5 +1,4 @@
-// The functions behind tprof.h, which says what each of them does, and the table by which programs
-// find them.
+// The functions of tprof.h, which documents them, and the table by which programs find them.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -18,17 +17,17 @@
 namespace tprof::user {
 namespace {
 
-// The first of these calls begins the session, as a call that counts does.
+// Begins the session if needed, as a call that counts does.
 bool recording() {
   return recording_thread() != nullptr;
 }
 
-// `realtime_ns` is on CLOCK_REALTIME; 0 means now, and is returned as it is. The result is not
-// before the trace begins, and not later than now.
+// Converts a time on CLOCK_REALTIME; 0 means now, and stays 0. Limits the result to the time from
+// the trace's beginning until now.
 std::uint64_t monotonic(std::uint64_t realtime_ns) {
   if (realtime_ns == 0) return 0;
   const Head& head = session::mapping().head();
-  // Readers go from one clock to the other in the same way, so that a difference stays what it is.
+  // Readers convert in the same way, so differences are preserved.
   if (realtime_ns <= head.base_real_ns) return head.base_mono_ns;
   return std::min(head.base_mono_ns + (realtime_ns - head.base_real_ns), now_ns());
 }
@@ -75,7 +74,7 @@ marks::End end_of(const char* name, const tprof_with* with) {
   return e;
 }
 
-// The range of the step that goes on (0: none), and the step's number.
+// The current step's range (0: none) and number.
 constinit std::atomic<std::uint64_t> g_step{0};
 constinit std::atomic<std::int64_t> g_step_number{0};
 
@@ -92,7 +91,7 @@ marks::Attributes on(void* stream, marks::Attributes a) {
   return a;
 }
 
-// Has `close(end)` end a scope. Returns how long it was.
+// Ends a scope with `close(end)`. Returns its duration.
 template <typename F>
 std::int64_t ended(const char* name, const tprof_with* with, F&& close) {
   if (!recording()) return 0;
@@ -148,12 +147,12 @@ int instant(const char* name, const tprof_with* with) {
   if (!is_name(name)) return TPROF_BAD_ARGUMENT;
   if (!recording()) return TPROF_OK;
   marks::Attributes a = attributes_of(with);
-  a.counts = false;  // it takes no time
+  a.counts = false;  // a mark has no duration
   marks::mark(domain(), range_names::cut(name), a);
   return TPROF_OK;
 }
 
-// Appends a name, with its NUL. False: no room.
+// Appends a name with its NUL. Returns false if there is no room.
 bool add_name(Counter& to, const char* name) {
   const std::size_t size = strnlen(name, kMaxCounterNames) + 1;
   if (to.length + size > kMaxCounterNames) return false;
@@ -183,8 +182,8 @@ int counter(const char* name, const char* const* keys, const double* values, std
   return TPROF_OK;
 }
 
-// A step is a range with a number, like the usual names of steps. So it is found live and by
-// readers.
+// A step is a range with a number, like the usual names of steps, so that `live` and readers find
+// it.
 int step(std::int64_t number) {
   if (number < TPROF_NO_STEP) return TPROF_BAD_ARGUMENT;
   if (!recording()) return TPROF_OK;
@@ -202,7 +201,7 @@ int step(std::int64_t number) {
   text.number(next);
   const std::uint64_t before =
       g_step.exchange(marks::start(domain(), text.view(), at), std::memory_order_acq_rel);
-  marks::end(before, {.at_ns = at.at_ns});  // another thread began a step meanwhile
+  marks::end(before, {.at_ns = at.at_ns});  // another thread has begun a step
   return TPROF_OK;
 }
 
@@ -231,7 +230,7 @@ void forget_step() {
 
 }  // namespace tprof::user
 
-// The library's only data that others see.
+// The library's only exported data.
 extern "C" {
 [[gnu::visibility("default")]] extern const tprof_functions tprof_functions_v1;
 }

@@ -21,22 +21,21 @@
 namespace tprof::user {
 namespace {
 
-// The counts of each bucket that a program is told, of calls that were executed, as the contract
-// has them; and of each scope.
+// The counts for a program: of executed calls per bucket, as in the contract, and of scopes.
 constexpr const char* kCountNames[] = {"calls",   "count",     "elements",     "bytes",
                                        "host_ns", "device_ns", "device_timed", "failed"};
 constexpr std::size_t kCalls = 0, kFailed = 7;
 constexpr const char* kScopeNames[] = {"count",  "total_ns",  "elements",    "bytes",
                                        "errors", "device_ns", "device_timed"};
 
-// The counts that a program's totals are made of, each since the trace began: sums, all of them.
+// The sums from which a program's totals are made, each since the trace began.
 struct Counted {
   std::uint64_t bucket[kBucketCount][std::size(kCountNames)];
   std::uint64_t scope[kMaxScopes + 1][std::size(kScopeNames)];
 };
 
-// All that is counted at one moment. It is made without our lock, on threads that may be kept from
-// running, and whose stacks may be small.
+// All counts at one moment. Made without our lock, since the thread may be preempted for long; its
+// stack may be small.
 struct Moment : NotCopied {
   Moment(std::uint32_t epoch, bool ends_epoch);
   ~Moment() {
@@ -83,26 +82,26 @@ Moment::Moment(std::uint32_t epoch, bool ends_epoch) : traced(session::started()
   });
 }
 
-// The state of totals: when they began to count, and whether the program has paused them.
+// The state of the totals: when they began, and whether the program has paused them.
 struct Since {
-  std::uint32_t epoch;  // of the trace; a reset before it begins ends none
+  std::uint32_t epoch;  // of the trace; a reset before it ends none
   std::uint32_t changes;
   std::uint64_t realtime_ns;
   bool paused;
 };
 constinit Since g_since{};
-// Pages of these that nobody has touched cost nothing.
+// Untouched pages of these cost nothing.
 constinit Counted g_before{};
-constinit Counted g_paused{};   // as it was when the pause began
-Lock g_lock{LockOrder::since};  // for all of these
+constinit Counted g_paused{};   // at the beginning of the pause
+Lock g_lock{LockOrder::since};  // guards all of these
 
 Since since_now() {
   const LockGuard guard(g_lock);
   return g_since;
 }
 
-// Calls f(moment) under the lock. It takes the moment again if somebody ended an epoch, or paused,
-// meanwhile.
+// Calls f(moment) under the lock. Takes the moment again if another thread ended an epoch, or
+// paused, in between.
 template <typename F>
 auto at_moment(bool ends_epoch, F&& f) {
   const HeldSignals held_signals;
@@ -125,7 +124,7 @@ void put(Text& out, const char* const (&names)[N], const std::uint64_t (&now)[N]
   out << '}';
 }
 
-// Writes the totals of now, or of the moment at which the program paused.
+// Writes the totals of now, or of the beginning of the pause.
 [[gnu::cold]] void put_totals(Text& out, const Moment& moment) {
   if (!moment.whole) return out.fail();
   const Counted& now = g_since.paused ? g_paused : *moment.counted;
@@ -148,7 +147,7 @@ void put(Text& out, const char* const (&names)[N], const std::uint64_t (&now)[N]
   Comma comma;
   const View view = session::mapping().view();
   for (std::uint32_t i = 1; i <= kMaxScopes; ++i) {
-    if (now.scope[i][0] == 0) continue;  // those of earlier epochs stay, with a count of 0
+    if (now.scope[i][0] == 0) continue;  // scopes of earlier epochs stay, with a count of 0
     out << comma.next() << "{\"scope\":";
     out.string(scope_name(view, i)) << ",\"category\":";
     out.string(scope_category(view, i)) << ',';
@@ -170,8 +169,8 @@ int rank_by_communicators(const View& view) {
   return rank;
 }
 
-// Copies the text with its NUL, or nothing if there is less room. Returns the bytes that it needs;
-// 0: memory was short.
+// Copies the text with its NUL, or nothing if it does not fit. Returns the bytes needed; 0: memory
+// was short.
 std::size_t give(const Text& text, char* json, std::size_t size) {
   if (text.failed()) return 0;
   if (json != nullptr && text.size() < size) {
@@ -238,7 +237,7 @@ int pause(int on) {
       g_paused = *now.counted;
       return;
     }
-    // Counts from the pause are treated as if they had come before.
+    // Counts from the pause are treated as if made before.
     auto* before = reinterpret_cast<std::uint64_t*>(&g_before);
     const auto* paused = reinterpret_cast<const std::uint64_t*>(&g_paused);
     const auto* resumed = reinterpret_cast<const std::uint64_t*>(now.counted);

@@ -1,4 +1,4 @@
-"""Lets a Python program tell tprof what it does, and ask what was counted: tprof.h for Python, in one file
+"""Lets a Python program describe its work to tprof, and read the counts: tprof.h for Python, in one file
 without dependencies (CPython 3.8 or later). Copy it, or install the wheel of `make wheel`.
 
 If libtprof.so is not preloaded nothing happens: scopes are entered and left, functions are called,
@@ -51,11 +51,11 @@ _NEXT_STEP, _NO_STEP = -1, -2
 
 
 class TprofError(RuntimeError):
-    """Something was told that can't be: an end without its begin, or an unknown phase."""
+    """An impossible call: an end without its begin, or an unknown phase."""
 
 
 class BadArgument(TprofError, ValueError):
-    """A name that is no name, or a number that can't be. It is raised where the argument is given."""
+    """An invalid name or number. It is raised where the argument is given."""
 
 
 class _With(ctypes.Structure):
@@ -162,7 +162,7 @@ def _categories(categories):
 
 
 def _more(categories=None, elements=0, nbytes=0, time_ns=0, error=None):
-    """Returns what there is to tell, checked. None: there is nothing."""
+    """Returns the checked attributes. None: there are none."""
     if categories is None and not elements and not nbytes and not time_ns and error is None:
         return None
     return _With(_categories(categories), _amount(elements, "elements"), _amount(nbytes, "bytes"),
@@ -170,7 +170,7 @@ def _more(categories=None, elements=0, nbytes=0, time_ns=0, error=None):
 
 
 def _stream():
-    """Returns PyTorch's current stream, if scopes are timed on the device. None: they are not, or it is not known."""
+    """Returns PyTorch's current stream, if scopes are timed on the device. None: they are not, or the stream is unknown."""
     torch = sys.modules.get("torch") if _library.times_on_device() else None
     if torch is None or not torch.cuda.is_initialized():
         return None
@@ -198,8 +198,8 @@ def _tell(name, ns):
 
 
 def push(name, categories=None, elements=0, bytes=0, time_ns=0):
-    """Begins a scope of this thread. `categories` is a text, or several. `time_ns` is time.time_ns() of
-    when it was; 0: now."""
+    """Begins a scope of this thread. `categories` is a text, or several. `time_ns` is its time.time_ns();
+    0: now."""
     text, more = _name(name), _more(categories, elements, bytes, time_ns)
     if _library is None:
         return
@@ -209,7 +209,7 @@ def push(name, categories=None, elements=0, bytes=0, time_ns=0):
 
 def pop(name=None, elements=0, bytes=0, time_ns=0, error=None):
     """Ends this thread's innermost scope, or its innermost of that name. TprofError: there is none.
-    `error` is the type of the exception that left it. Returns how long it was, in nanoseconds."""
+    `error` is the type of the exception that left it. Returns its duration in nanoseconds."""
     text, more = None if name is None else _name(name), _more(None, elements, bytes, time_ns, error)
     if _library is None:
         return 0
@@ -224,7 +224,7 @@ def pop(name=None, elements=0, bytes=0, time_ns=0, error=None):
 
 
 def start(name, categories=None, elements=0, bytes=0, time_ns=0):
-    """Begins a scope that any thread or task may end, by the number that this returns (0: it is not recorded)."""
+    """Begins a scope that any thread or task may end, by the returned number (0: it is not recorded)."""
     text, more = _name(name), _more(categories, elements, bytes, time_ns)
     if _library is None:
         return 0
@@ -235,7 +235,7 @@ def start(name, categories=None, elements=0, bytes=0, time_ns=0):
 
 
 def end(number, elements=0, bytes=0, time_ns=0, error=None):
-    """Ends what start() began. TprofError: it has ended before."""
+    """Ends a scope of start(). TprofError: it has already ended."""
     number, more = _amount(number, "the number of a scope"), _more(None, elements, bytes, time_ns, error)
     if _library is None:
         return
@@ -247,7 +247,7 @@ def end(number, elements=0, bytes=0, time_ns=0, error=None):
 
 
 class scope:
-    """A scope as a context manager. It works in coroutines too (`async with`): then any task may go on in
+    """A scope as a context manager. It also works in coroutines (`async with`): then other tasks may run in
     between. Values that are known only at the end are set on it: `with scope("x") as s: s.elements = n`.
     BadArgument, a ValueError, comes from where the argument is given, never from the block's end."""
 
@@ -295,7 +295,7 @@ class scope:
 
 
 def traced(name=None, categories=None):
-    """A decorator that makes each call of the function a scope, of its qualified name if there is no other.
+    """A decorator that makes each call of the function a scope, by default with its qualified name.
     For coroutine functions each await is a scope."""
 
     def decorate(function):
@@ -328,7 +328,7 @@ def instant(name, categories=None, time_ns=0):
 
 
 def counter(name, values, time_ns=0):
-    """Tells what up to 8 values are from now on: a dict of numbers, or one number."""
+    """Sets up to 8 values of a counter: a dict of numbers, or one number."""
     text = _name(name)
     if _library is None:
         return
@@ -340,14 +340,14 @@ def counter(name, values, time_ns=0):
 
 
 def _until(leave):
-    """Returns what a `with` block may end."""
+    """Returns a context manager that calls `leave` at the end of its block."""
     ended = contextlib.ExitStack()
     ended.callback(leave)
     return ended
 
 
 def step(number=None):
-    """Begins a training step, and ends the one before it: `number`, or one more than the last (the
+    """Begins a training step, and ends the previous one: `number`, or the last number + 1 (the
     first is 1). As a context manager it ends with its block."""
     if _library is not None:
         _checked(_library.step(_NEXT_STEP if number is None else _amount(number, "a step")), "step")
@@ -361,7 +361,7 @@ def end_step():
 
 
 def phase(name):
-    """Tells what this thread does until it says otherwise: "load", "forward", "backward", "optimizer", or
+    """Sets this thread's phase, until it is set again: "load", "forward", "backward", "optimizer", or
     None. As a context manager it ends with its block."""
     text = None if name is None else _name(name)
     if _library is not None:
@@ -370,14 +370,14 @@ def phase(name):
 
 
 def reset():
-    """Makes totals() count from here. The trace counts the whole run all the same."""
+    """Makes totals() count from here. The trace still counts the whole run."""
     if _library is not None:
         _library.reset()
 
 
 def pause():
-    """From here on nothing counts in totals(), so that it covers only the program's own windows. As a context
-    manager it ends with its block. The trace counts all the same."""
+    """From here on nothing counts in totals(), so that it covers only parts of the run. As a context
+    manager it ends with its block. The trace still counts everything."""
     if _library is not None:
         _library.pause(1)
     return _until(resume)
@@ -390,23 +390,23 @@ def resume():
 
 
 def flush(timeout=1.0):
-    """Waits until all that was told and called before is in the rank file. False: not within `timeout` seconds."""
+    """Waits until everything before is in the rank file. Returns False after `timeout` seconds."""
     return _library is None or _library.flush(int(timeout * 1000)) != _TIMED_OUT
 
 
 def flush_device(timeout=1.0):
-    """Waits until totals() has the times on the device of all scopes that ended before. False: not within `timeout`
+    """Waits until totals() includes the device times of all scopes ended before. Returns False after `timeout`
     seconds."""
     return _library is None or _library.flush_device(int(timeout * 1000)) != _TIMED_OUT
 
 
 def enabled():
-    """True if what is told is recorded."""
+    """True if scopes and counters are recorded."""
     return _library is not None and bool(_library.enabled())
 
 
 def rank():
-    """Returns the process's rank, as the launcher or its largest communicator told it; None: not known."""
+    """Returns the process's rank, from the launcher or its largest communicator; None: not known."""
     known = -1 if _found is None else _found.rank()
     return None if known < 0 else known
 
@@ -438,11 +438,11 @@ def _totals(ask):
 
 
 def totals():
-    """Returns this process's exact counts since reset(), from the library's own counts and clock. They are by
+    """Returns this process's exact counts since reset(), from the library's counts and clock, by
     bucket (calls, count, elements, bytes, host_ns, device_ns, device_timed, failed; "ALL" is all of them).
-    In "scopes" they are by the name of each scope (count, total_ns, elements, bytes, errors, device_timed:
+    In "scopes" they are by scope name (count, total_ns, elements, bytes, errors, device_timed:
     how many were timed on the device, and device_ns of those). Names stay with a count of 0 after a reset().
-    All buckets are there, also without the library: then nothing was counted."""
+    All buckets are there, even without the library; the counts are then 0."""
     none = {name: dict.fromkeys(_COUNTS, 0) for name in _BUCKETS}
     return {**none, **({"scopes": {}} if _library is None else _totals(_library.totals))}
 

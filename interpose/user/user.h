@@ -1,5 +1,4 @@
-// The functions behind tprof.h that ask what was counted, or say from where on. tprof.h says what
-// each of them does.
+// The functions of tprof.h that read or reset the counts. tprof.h documents them.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +17,7 @@ int flush_device(std::uint32_t timeout_ms);
 std::size_t totals(char* json, std::size_t size);
 std::size_t totals_and_reset(char* json, std::size_t size);
 
-// A forked child calls this: the step is its parent's, and so are the counts.
+// For a forked child: step and counts belong to its parent.
 void forget_step();
 void forget_counts();
 inline void after_fork() {

@@ -8,12 +8,12 @@
 
 namespace tprof {
 
-// Writes what the header says of NCCL, CUDA and the device. It asks the loader and these libraries,
-// all of which may be waiting for a thread that waits for a lock of ours. So call it without one.
+// Writes the header's part about NCCL, CUDA and the device. Call it without holding a lock of ours:
+// it calls the loader and these libraries, which may wait for a thread that waits for our lock.
 void loaded_libraries(Text& out);
 
-// Writes the first lines of a rank file: "[", the names for viewers, tprof_header. `libraries`:
-// what loaded_libraries() wrote.
+// Writes the first lines of a rank file: "[", the names for viewers, tprof_header. `libraries`
+// comes from loaded_libraries().
 void header_lines(Text& out, const View& view, const Config& config, const Process& process,
                   const RankFile& file, std::uint64_t bracket_ns, std::string_view libraries);
 

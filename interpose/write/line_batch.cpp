@@ -32,7 +32,7 @@ void LineBatch::flush() {
   if (!empty || moved) commit(next);
 }
 
-// False: not all of the batch could be written, and none of it is in the files.
+// Returns false, with nothing in the files, if the batch could not be written as a whole.
 bool LineBatch::write() {
   if (!file.still_ours()) return false;
   FileLines(&to)[kLineFiles] = next.written.file;
@@ -55,7 +55,7 @@ bool LineBatch::write() {
   return false;
 }
 
-// The lines of tables come again with the next batch.
+// The lines of tables come again in the next batch.
 void LineBatch::lose() {
   const WrittenLines& before = committed_.written;
   drop(next.dropped, Dropped::write_error, next.written.calls - before.calls);
@@ -110,7 +110,7 @@ void LineBatch::reopen() {
   Progress open = committed_;
   open.closed = 0;
   commit(open);
-  file.cut(offset());  // else a part of the old end could stand behind shorter lines
+  file.cut(offset());  // otherwise a part of the old end could follow shorter lines
 }
 
 void LineBatch::commit(const Progress& progress) {
@@ -121,12 +121,12 @@ void LineBatch::commit(const Progress& progress) {
   });
 }
 
-// Twice as much, since ledgers grow.
+// Twice the size, since ledgers grow.
 void LineBatch::needs_to_close(std::uint64_t bytes) {
   closing_bytes_ = std::max(kClosingBytes, 2 * bytes);
 }
 
-// Adds what communicators add to the ledger and after it.
+// Includes what each communicator adds to the ledger and after it.
 std::uint64_t LineBatch::closing_bytes() const {
   return closing_bytes_ + std::uint64_t{next.written.file[kRankFile].comms} * kClosingBytesOfComm;
 }

@@ -1,5 +1,5 @@
-// A batch of lines on its way into the rank file and the files of windows: it counts as written
-// when it is committed, whole or not at all. One caller at a time.
+// A batch of lines for the rank file and the files of windows. It is committed as a whole, or
+// counts as not written. One caller at a time.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace tprof {
 
-// Room for the lines that close a file. It is kept free of all others, so that a disk that fills up
-// costs lines and not the counts.
+// Disk space reserved for the lines that close a file, so that a full disk costs lines but not the
+// counts.
 inline constexpr std::uint64_t kClosingBytes = 64 << 10;
 inline constexpr std::uint64_t kClosingBytesOfComm = 512;  // its line and its part of the ledger
 
@@ -21,31 +21,30 @@ class LineBatch : public Drain {
   // `fd`: the rank file, which has its first lines.
   void open(int fd);
 
-  // Starts lines that are to follow what is committed.
+  // Starts a batch that follows the committed lines.
   void begin();
-  // Writes the lines and commits what `next` says of them. Lines that do not fit count as lost.
+  // Writes the lines and commits `next`. Lines that do not fit count as lost.
   void flush();
-  // Counts the batch as lost: it gets no lines.
+  // Counts the batch as lost and writes no lines.
   void lose();
 
-  // Which windows' files are given their end. oldest: that one, because the next one needs its
-  // place. late: those of windows that have ended a second ago. all: because nothing more comes to
-  // any of them.
+  // Which windows' files to complete. oldest: the next one needs its place. late: those of windows
+  // that ended a second ago. all: no more lines will come.
   enum class Which { oldest, late, all };
-  // Completes them in commits of their own, so that a kill leaves a file as it was or complete with
-  // the same lines, and gives windows their lines.
+  // Completes them in separate commits, so that a kill leaves a file either as it was or complete
+  // with the same lines, and writes the windows' lines.
   void complete_windows(Which which);
 
-  // Writes the lines as the end of the file, beyond what is committed: lines that come later are
-  // written over them. False: they did not fit, and what was there stays.
+  // Writes the lines as the end of the file, after the committed part: later lines overwrite them.
+  // Returns false, and changes nothing, if they did not fit.
   bool close();
-  // Takes that end back.
+  // Removes that end.
   void reopen();
 
   const Progress& committed() const { return committed_; }
   std::uint64_t offset() const { return committed_.written.file[kRankFile].offset; }
   void cost(std::uint64_t cpu_ns) { committed_.self_ns = cpu_ns; }  // so far
-  // Notes how long the lines are that a file would need now to be closed.
+  // Notes how many bytes closing the file would now need.
   void needs_to_close(std::uint64_t bytes);
 
   LineFile file;

@@ -24,8 +24,8 @@ bool LineFile::still_ours() {
   put_beside(FixedText(path), view_.head(), "", ".json");
   if (file_.still_ours() || file_.open_again(path)) return true;
   complain(Trouble::descriptor,
-           "the program closed the trace's descriptor, and the file is not where it was: no more "
-           "lines, tprof recover has the counts");
+           "the program closed the trace's descriptor, and the file is gone: no more lines, "
+           "tprof recover can get the counts");
   return false;
 }
 
@@ -81,7 +81,7 @@ void WindowFiles::put_path(Path& path, const FileLines& file, std::string_view e
   text << end;
 }
 
-// Nothing is overwritten: neither a file that was completed nor one that somebody left.
+// Never overwrites a file, complete or not.
 bool WindowFiles::create(std::size_t n, FileLines& file) {
   constexpr std::uint32_t kAttempts = 1000;
   Path path;

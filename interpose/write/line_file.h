@@ -1,5 +1,5 @@
-// The rank file on its disk. Blocks are reserved before lines need them, and the file is written
-// again if somebody removes it. One caller at a time.
+// The rank file on its disk. Blocks are reserved in advance, and the file is written again if it is
+// removed. One caller at a time.
 #pragma once
 
 #include <cstddef>
@@ -18,48 +18,48 @@ class LineFile {
   explicit LineFile(const View& view) : view_(view) {}
   void open(int fd) { file_ = own_file(fd); }
 
-  // Opens the file again if the program has closed our descriptor. False, with one line said: it is
-  // not there any more.
+  // Opens the file again if the program has closed our descriptor. Returns false, with a message,
+  // if it is gone.
   bool still_ours();
-  // Reserves blocks for the file up to `until`; it has been written up to `from`. False: there is
-  // no room. True also where nobody can know that before the write.
+  // Reserves blocks for the file up to `until`; it is written up to `from`. Returns false if there
+  // is no room; true also if that can't be known before the write.
   bool reserve(std::uint64_t from, std::uint64_t until);
   bool write(std::string_view text, std::uint64_t at) { return write_all(file_.fd, text, at); }
-  // Takes back what is behind the first `size` bytes, written or reserved.
+  // Cuts the file, written or reserved, to `size` bytes.
   bool cut(std::uint64_t size);
 
   // True if the file was removed.
   bool nameless() const { return file_.still_ours() && names_of(file_.fd) == 0; }
-  // Writes a removed file again, from its first `size` bytes, which live as long as our descriptor
-  // does. The descriptor keeps its number. False: the folder is gone, or another file has the name.
+  // Writes a removed file again from its first `size` bytes, which exist as long as our descriptor.
+  // The descriptor keeps its number. Returns false if the folder is gone, or another file has the
+  // name.
   bool bring_back(std::uint64_t size);
   std::uint32_t times_brought_back() const { return times_brought_back_; }
 
  private:
   View view_;
   OwnFile file_;
-  std::uint64_t reserved_ = 0;  // the file has its blocks up to here
-  bool reserves_ = true;        // its file system gives them without a write
+  std::uint64_t reserved_ = 0;  // blocks are reserved up to here
+  bool reserves_ = true;        // the file system can reserve blocks
   std::uint32_t times_brought_back_ = 0;
 };
 
-// Says that `errno` kept us from writing.
+// Reports a failed write, with `errno`.
 void complain_of_write(std::string_view what);
 
-// The files that windows have of their own (TPROF_WINDOW_FILES), at their places in Progress. One
-// caller at a time.
+// The files of windows (TPROF_WINDOW_FILES), at their places in Progress. One caller at a time.
 class WindowFiles {
  public:
   explicit WindowFiles(const View& view) : view_(view) {}
 
-  // Writes the text of a file, and moves its offset. Makes a file that does not exist yet. False:
-  // not all could be written; cut_back() is next.
+  // Writes the text of a file, and advances its offset. Creates the file if needed. Returns false
+  // if not all could be written: call cut_back() then.
   bool write(std::size_t n, FileLines& file, const Text& text);
-  // Cuts a file back to its first `whole` bytes; removes one that has none.
+  // Cuts a file to its first `whole` bytes; removes an empty one.
   void cut_back(std::size_t n, const FileLines& file, std::uint64_t whole);
 
-  // Gives a file its end and its name. If that fails it keeps its unfinished name: readers know
-  // both.
+  // Writes a file's end and gives it its final name. If that fails, it keeps its unfinished name:
+  // readers know both.
   void complete(std::size_t n, const FileLines& file, Text& end);
 
  private:

@@ -1,5 +1,5 @@
-// Reads metrics of the process from files of /proc. They are kept open, since a program that closes
-// its lowest descriptors counts on the numbers that its next open() gets.
+// Reads metrics of the process from files of /proc. They stay open: a program that closes its
+// lowest descriptors relies on the numbers of its next open().
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ class Sources {
   // `root` goes before /proc, for tests.
   void open(const char* root);
 
-  // Takes a reading now, without allocation. Values of a file that is not there, or that the
-  // program has closed, are left out.
+  // Takes a reading now, without allocation. Leaves out values of files that are missing, or closed
+  // by the program.
   void read(ProcessMetrics& to);
 
-  // A forked child calls this, since the open files are of the parent's process.
+  // For a forked child, since the open files describe the parent.
   void close();
 
  private:
-  static constexpr std::size_t kMostBytes = 16 << 10;  // of a user in 1,500 groups
+  static constexpr std::size_t kMostBytes = 16 << 10;  // enough for 1,500 groups
   std::string_view text_of(const OwnFile& file);
 
   OwnFile status_, io_;

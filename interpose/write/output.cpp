@@ -33,7 +33,7 @@ void Output::drain_rest(std::uint64_t until_ns) {
   lines_.complete_windows(LineBatch::Which::all);
 }
 
-// Writes a batch; with `written` false it counts as lost.
+// Writes a batch, or counts it as lost if not `written`.
 bool Output::drain(const std::uint64_t* last, bool written) {
   lines_.begin();
   const bool done = lines_.run(steps_.begin(lines_.next, last),
@@ -47,7 +47,7 @@ bool Output::drain(const std::uint64_t* last, bool written) {
 void Output::tick() {
   const ClockAnchor now = clock_anchor();
   lines_.view.head().alive_ns.store(now.mono_ns, std::memory_order_relaxed);
-  lines_.complete_windows(LineBatch::Which::late);  // lanes may need a file's place
+  lines_.complete_windows(LineBatch::Which::late);  // lanes may need the place of a file
   each_sink([&](auto& sink) { sink.tick(lines_, now); });
 }
 

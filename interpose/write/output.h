@@ -1,5 +1,5 @@
-// Writes all that comes out of a session, calls' lines and sinks', and closes the rank file. It
-// serves one caller at a time.
+// Writes a session's output, the lines of calls and of sinks, and closes the rank file. One caller
+// at a time.
 #pragma once
 
 #include <cstdint>
@@ -19,39 +19,39 @@ class Output {
   // `fd`: the rank file, which has its first lines; `snapshot`: the file beside it, or -1.
   void begin(int fd, int snapshot = -1, const MetricsWanted& wanted = {});
 
-  // Writes everything that is closed by now to the file, in batches of 1 MiB. True: there is more.
-  // A batch that does not fit is left out, and its events are counted as lost.
+  // Writes a batch, at most 1 MiB, of what is closed by now. Returns true if there is more. If a
+  // batch does not fit, its events count as lost.
   bool drain_batch();
-  // Does the same for everything, while there is time. Lines that are still missing when time is up
-  // count as lost, like those that a disk refuses. Threads that go on calling do not keep us here.
+  // Writes everything until `until_ns`. Lines not written by then count as lost, as do lines that
+  // the disk refuses. Threads that go on making calls do not delay this.
   void drain_rest(std::uint64_t until_ns);
-  // Tells the sign of life, and lets the sinks do what is due.
+  // Updates the sign of life, and lets the sinks do what is due.
   void tick();
   // Returns how long until tick() should be called again.
   std::uint32_t sleep_ms();
-  // May be called on any thread: an epoch has ended with this ledger, which is written before the
-  // next one.
+  // An epoch has ended with this ledger, which is written before the next one. Any thread may call
+  // this.
   void end_epoch(std::string_view ledger) { std::get<EndedEpochs>(sinks_).add(ledger); }
   // Writes the ledger now.
   void dump();
-  // Writes lines of the session's own, by put(text, view).
+  // Writes lines of the session with put(text, view).
   template <typename Put>
   void put(Put&& put) {
     lines_.begin();
     put(lines_.out(), lines_.view);
     lines_.flush();
   }
-  // Writes the ledger, communicators, footer and the end of the array, beyond the committed offset.
-  // Calls that come later are written over them, and the end again after those. False: it did not
-  // fit, and what was there stays.
+  // Writes the ledger, communicators, footer and the end of the array after the committed offset.
+  // Later calls overwrite them, followed by a new end. Returns false, and changes nothing, if it
+  // did not fit.
   bool end();
 
-  // Takes the end back: what comes next is written over it.
+  // Removes the end: later lines overwrite it.
   void reopen() { lines_.reopen(); }
 
   bool ended() const { return lines_.committed().closed != 0; }
 
-  // A forked child calls this, since the files are the parent's.
+  // For a forked child: the files belong to the parent.
   void leave();
 
   void cost(std::uint64_t cpu_ns) { lines_.cost(cpu_ns); }  // so far
@@ -66,7 +66,7 @@ class Output {
   LineBatch lines_;
   Steps steps_;
   Sinks sinks_;
-  std::uint64_t last_[kMaxThreads] = {};  // each thread's records up to here are drained at the end
+  std::uint64_t last_[kMaxThreads] = {};  // the end drains each thread's records up to here
 };
 
 }  // namespace tprof

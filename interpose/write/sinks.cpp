@@ -5,7 +5,7 @@
 namespace tprof {
 namespace {
 
-// True if the wall clock was set between the two. It may drift, and be slewed, by 500 ppm each.
+// True if the wall clock was set between the two. Drift and slewing may be 500 ppm each.
 bool stepped(const ClockAnchor& from, const ClockAnchor& to) {
   const std::uint64_t mono = to.mono_ns - from.mono_ns;
   const auto difference = static_cast<std::int64_t>(to.real_ns - from.real_ns - mono);

@@ -20,29 +20,29 @@
 
 namespace tprof {
 
-// A session begins with these.
+// The values that a session begins with.
 struct SinkStart {
   int snapshot;  // the file beside the rank file, or -1
   MetricsWanted metrics;
   std::uint64_t now_ns;
 };
 
-// Something that the writer looks after besides the calls' lines. Here are all the turns that a
-// sink may take; a sink hides those that it has something to do in.
+// A task of the writer besides the lines of calls. These are all the hooks; a sink hides the ones
+// that it needs.
 struct Sink {
   void begin(LineBatch& /*lines*/, const SinkStart& /*start*/) {}
-  // Whenever the calls' lines are written, and at least after sleep_ms().
+  // Whenever lines of calls are written, and at the latest after sleep_ms().
   void tick(LineBatch& /*lines*/, const ClockAnchor& /*now*/) {}
   std::uint32_t sleep_ms(std::uint64_t /*now_ns*/) const { return UINT32_MAX; }
-  // All calls have their lines, and the rank file gets its end next.
+  // All calls have their lines, and the rank file's end is next.
   void at_end(LineBatch& /*lines*/, std::uint64_t /*now_ns*/) {}
   // The rank file is closed.
   void closed() {}
-  // A forked child calls this: files are the parent's.
+  // For a forked child: files belong to the parent.
   void leave() {}
 };
 
-// The ledgers with which epochs of the counts have ended, written before the next ledger.
+// Ledgers of ended epochs, written before the next ledger.
 class EndedEpochs : public Sink {
  public:
   // May be called on any thread.
@@ -70,30 +70,31 @@ class EndedEpochs : public Sink {
   std::uint32_t epochs_ = 0;
 };
 
-// Looks every second whether the rank file has been removed, and brings it back.
+// Checks every second whether the rank file was removed, and restores it.
 class RankFileName : public Sink {
  public:
-  // Does not bring the file back at once while its folder is there: whoever removed the file may be
-  // about to remove that too.
+  // Waits a second before restoring a file in an existing folder, which may be about to be removed,
+  // too.
   void tick(LineBatch& lines, const ClockAnchor& now) {
     constexpr std::uint64_t kEveryNs = 1'000'000'000;
     if (now.mono_ns < next_ns_) return;
     next_ns_ = now.mono_ns + kEveryNs;
     const bool was_nameless = std::exchange(nameless_, lines.file.nameless());
     if (!nameless_ || !was_nameless || lines.file.bring_back(lines.offset())) return;
-    complain(Trouble::removed, "the trace is lost, unless its folder is made again while we run: ",
+    complain(Trouble::removed,
+             "the trace is lost, unless its folder is made again before the process ends: ",
              bounded_text(lines.view.head().directory));
   }
 
  private:
   std::uint64_t next_ns_ = 0;
-  bool nameless_ = false;  // at the last look
+  bool nameless_ = false;  // at the last check
 };
 
 // The lanes of the process's metrics (TPROF_METRICS), in the open window.
 class MetricsSink : public Sink {
  public:
-  // The first reading is taken at once: growth counts from it.
+  // Takes the first reading at once: growth is counted from it.
   void begin(LineBatch& lines, const SinkStart& start) {
     if (start.metrics.every_ns == 0) return;
     every_ns_ = start.metrics.every_ns;
@@ -106,7 +107,7 @@ class MetricsSink : public Sink {
     const std::uint64_t ms = next_ns_ <= now_ns ? 1 : (next_ns_ - now_ns) / 1'000'000 + 1;
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(ms, UINT32_MAX));
   }
-  // Soon after the last reading, another one is worth nothing.
+  // Another reading is useless soon after the last one.
   void at_end(LineBatch& lines, std::uint64_t now_ns) {
     const bool soon = last_.at_ns != kNotRead && now_ns - last_.at_ns < kShortestMetricsNs;
     if (every_ns_ != 0 && !soon) read(lines, now_ns);
@@ -120,7 +121,7 @@ class MetricsSink : public Sink {
     read(lines, now_ns);
   }
 
-  // Nothing is read while no window is open. Growth between two windows is in neither.
+  // Reads nothing while no window is open. Growth between two windows is in neither.
   void read(LineBatch& lines, std::uint64_t now_ns) {
     const std::uint32_t window = window_at(lines.view.head().windows, now_ns);
     const bool goes_on = window == window_;
@@ -141,8 +142,8 @@ class MetricsSink : public Sink {
   metrics::Sources sources_;
 };
 
-// The memory that the program has allocated (TPROF_MEMORY), as lanes in the open window,
-// whenever a value has changed. Each window begins with all values.
+// The program's allocated memory (TPROF_MEMORY), as lanes in the open window: a value whenever it
+// has changed, and all at a window's beginning.
 class MemorySink : public Sink {
  public:
   void tick(LineBatch& lines, const ClockAnchor& now) { show(lines, now.mono_ns); }
@@ -173,22 +174,22 @@ class MemorySink : public Sink {
     if (any) lines.flush();
   }
 
-  std::uint64_t shown_[kMemoryPlaces] = {};  // one more than the value that was; 0: none yet
+  std::uint64_t shown_[kMemoryPlaces] = {};  // last value + 1; 0: none yet
   std::uint32_t window_ = 0;
 };
 
-// The cumulative ledgers that a process writes while it runs, and its clock lines.
+// The cumulative ledgers that a process writes while it runs, and clock lines.
 class Ledgers : public Sink {
  public:
   void begin(LineBatch& lines, const SinkStart& start);
-  // If calls were made since the last ledger and its interval has passed, writes one. Else, if the
-  // wall clock was set, writes a clock line.
+  // Writes a ledger if there were calls since the last one and its interval has passed. Otherwise,
+  // if the wall clock was set, writes a clock line.
   void tick(LineBatch& lines, const ClockAnchor& now);
   void write(LineBatch& lines, const ClockAnchor& clock, std::string_view reason);
 
  private:
-  // The contract's intervals. Ledgers come often at first, when most that can go wrong does; a day
-  // of them is 150 lines.
+  // The contract's intervals. Ledgers come often at first, when most things go wrong; a day has
+  // 150.
   static constexpr std::uint64_t kFirstNs = 10'000'000'000;
   static constexpr std::uint64_t kLongestNs = 600'000'000'000;
 
@@ -198,40 +199,40 @@ class Ledgers : public Sink {
   std::uint64_t last_transactions_ = 0;
 };
 
-// Writes the file of format/snapshot.h, which says what recovery would add to the rank file
-// if the process died now.
+// Writes the file of format/snapshot.h: what recovery would add to the rank file if the process
+// died now.
 class Snapshot : public Sink {
  public:
   void begin(LineBatch& lines, const SinkStart& start);
   void tick(LineBatch& lines, const ClockAnchor& now);
-  // Removes a file that bring_back() made. The original file is removed by whoever made it.
+  // Removes a file that bring_back() made. The original is removed by its maker.
   void closed() const;
 
  private:
-  // True if a snapshot is due. Calls were made or begun and the last snapshot is 10 s old. Or a
-  // call has stood for a second, so that a reader may take it for a hang. Or nothing changed for 10
-  // s, 20 s, 40 s, then a minute each, and the process lives.
+  // True if a snapshot is due: there were calls and the last snapshot is 10 s old; or a call has
+  // been open for a second, and may be a hang; or nothing has changed for 10 s, 20 s, 40 s, then
+  // each minute, to show that the process lives.
   bool due(const View& view, std::uint64_t now_ns);
-  // Makes the file if it was removed with its rank file, or if there was none. The ring file, which
-  // lay beside the rank file, is then gone too.
+  // Makes the file if it was removed with its rank file, or if there was none: the ring file beside
+  // the rank file is then gone, too.
   void bring_back(const Head& head);
-  // Writes a snapshot: `text` follows the first `cut` bytes of the rank file. If it can't be
-  // written, the previous one stays in force.
+  // Writes a snapshot: `text` continues the rank file after `cut` bytes. If it can't be written,
+  // the previous one stays valid.
   void write(std::string_view text, std::uint64_t cut, const Head& head);
 
   OwnFile file_;
-  char again_[1300] = {};  // where it was brought back to
-  SnapshotEntry entry_{};  // the entry in force
+  char again_[1300] = {};  // path after bring_back()
+  SnapshotEntry entry_{};  // the valid entry
   std::uint64_t written_ns_ = 0;
   std::uint64_t every_ns_ = 0;            // while nothing changes
   std::uint64_t changes_ = 0;             // changes_in() at the last snapshot
-  std::uint64_t stood_ns_ = 0;            // start of the latest call that has stood
-  std::uint32_t times_brought_back_ = 0;  // the rank file, so far
+  std::uint64_t stood_ns_ = 0;            // start of the latest call open for a second
+  std::uint32_t times_brought_back_ = 0;  // how often the rank file was restored
 };
 
-// All sinks; each takes its turn in this order.
-using Sinks = std::tuple<EndedEpochs,   // what `tprof ctl reset` and programs have ended
-                         RankFileName,  // before the snapshot, which follows a file to its name
+// All sinks, in the order of their turns.
+using Sinks = std::tuple<EndedEpochs,   // ended by `tprof ctl reset` and programs
+                         RankFileName,  // before the snapshot, which goes to the same place
                          Snapshot, MetricsSink, MemorySink, Ledgers>;
 
 }  // namespace tprof

@@ -45,8 +45,8 @@ void Snapshot::tick(LineBatch& lines, const ClockAnchor& now) {
   if (!due(lines.view, now.mono_ns)) return;
   lines.begin();
   for (FileLines& of_window : lines.next.written.file) {
-    of_window.complete = of_window.window;  // no more lines about it
-    of_window.calls = kCallsUnknown;        // there may be more by the time that this is read
+    of_window.complete = of_window.window;  // no more lines for it
+    of_window.calls = kCallsUnknown;        // there may be more when this is read
   }
   lines.open_calls(false);
   LastCalls last;
@@ -95,8 +95,8 @@ void Snapshot::write(std::string_view text, std::uint64_t cut, const Head& head)
     return;
   }
   entry_ = next;
-  // Starts to send it to a server, which would otherwise get it within half a minute. Waits for
-  // nothing.
+  // Starts sending it to a file server, which would otherwise get it after up to half a minute.
+  // Does not wait.
   sync_file_range(file_.fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 

@@ -1,5 +1,4 @@
-// Tells which step a moment belongs to, for the steps that are marked in the rings and have no line
-// yet.
+// Finds the step of a moment, for the marked steps that have no line yet.
 #pragma once
 
 #include <algorithm>
@@ -11,24 +10,23 @@
 
 namespace tprof {
 
-// A step of the program, from one moment to another.
+// A step of the program.
 struct StepInterval {
   static constexpr std::uint64_t kOpen = UINT64_MAX;
 
   std::int64_t step = 0;
-  std::uint64_t ordinal = 0;  // 0 for the first that was seen; by the numbers, where there are any
+  std::uint64_t ordinal = 0;  // 0 for the first one seen; follows the numbers, if any
   std::uint64_t from_ns = 0;  // CLOCK_MONOTONIC
   std::uint64_t to_ns = kOpen;
-  std::uint32_t unseen = 0;  // for an open range: how many of the last looks did not find it
+  std::uint32_t unseen = 0;  // for an open range: how many of the last scans missed it
 };
 
-// Steps in the order of time, without overlap. Their number is so bounded that looking through them
-// costs nothing.
+// Steps in order of time, without overlap. They are few, so linear searches are cheap.
 class StepIntervals {
  public:
-  // Adds a step from `from_ns` to `to_ns`, or without an end yet (kOpen). A step that overlaps
-  // another, or what has its line already, is not added. `step` is below 0 if the mark has no
-  // number. `lost`: marks may be missing before it. Steps are best added in the order of time.
+  // Adds a step from `from_ns` to `to_ns`, or an open one (kOpen). Ignores a step that overlaps
+  // another, or time that has its line already. `step` is negative if the mark has no number.
+  // `lost`: marks may be missing before it. Add steps in order of time if possible.
   void add(std::int64_t step, std::uint64_t from_ns, std::uint64_t to_ns, bool lost = false) {
     if (from_ns < done_ns_ || to_ns <= from_ns) return;
     for (StepInterval& i : all_) {
@@ -37,7 +35,7 @@ class StepIntervals {
         if (i.to_ns == StepInterval::kOpen) i.to_ns = to_ns;
         return;
       }
-      const bool ended = i.to_ns == StepInterval::kOpen && i.unseen != 0;  // a ring will tell where
+      const bool ended = i.to_ns == StepInterval::kOpen && i.unseen != 0;  // a ring has the end
       if (!ended && from_ns < i.to_ns && i.from_ns < to_ns) return;
     }
     append(step, from_ns, to_ns, lost);
@@ -54,18 +52,18 @@ class StepIntervals {
     append(step, at_ns, StepInterval::kOpen, false);
   }
 
-  // Notes that so many steps had ended before they were recognized. The next cut ends one more.
+  // Notes that so many steps ended before steps were recognized. The next cut ends one more.
   void had_ended(std::size_t steps) {
     last_ = std::max(last_, static_cast<std::int64_t>(steps) + 1);
   }
 
-  // Drops the open step, which turned out to be none.
+  // Drops the open step, which turned out not to be one.
   void abandon() {
     if (all_.size() != 0 && all_.end()[-1].to_ns == StepInterval::kOpen) all_.cut(all_.size() - 1);
   }
 
-  // Call this before open ranges are looked for again. A range that two looks find neither open nor
-  // in a ring is lost. (One look may miss it on its way from one to the other.)
+  // Call this before each scan for open ranges. A range that two scans find neither open nor in a
+  // ring is lost. (One scan may miss it while it moves from one to the other.)
   void forget_seen() {
     for (StepInterval& i : all_) ++i.unseen;
   }
@@ -84,7 +82,7 @@ class StepIntervals {
 
   std::span<const StepInterval> all() const { return {all_.begin(), all_.size()}; }
 
-  // Takes the first step, if it ended by then.
+  // Takes the first step if it ended by then.
   bool take(std::uint64_t by_ns, StepInterval& taken) {
     if (all_.size() == 0 || all_.begin()->to_ns > by_ns) return false;
     taken = *all_.begin();
@@ -101,7 +99,7 @@ class StepIntervals {
     const std::int64_t number = step >= 0 ? step : last_ + 1;
     all_.push_back({number, 0, from_ns, to_ns});
     if (all_.failed()) return;
-    // Marks are found thread by thread, so two threads' marks may come out of order.
+    // Marks are found thread by thread, so they may come out of order.
     StepInterval* i = all_.end() - 1;
     for (; i != all_.begin() && i[0].from_ns < i[-1].from_ns; --i) std::swap(i[-1], i[0]);
     const StepInterval* later = i + 1 == all_.end() ? nullptr : i + 1;
@@ -110,8 +108,8 @@ class StepIntervals {
       i->ordinal = later->ordinal - std::min(before, later->ordinal);
       return;
     }
-    // A mark that was lost counts as well, so that all ranks agree. Numbers may begin again, and a
-    // program may mark only some of its steps.
+    // Lost marks count, too, so that all ranks agree. Numbers may begin again, and a program may
+    // mark only some of its steps.
     const bool ahead = ordinals_ != 0 && number > last_;
     const auto by = ahead ? static_cast<std::uint64_t>(number - last_) : 1;
     ordinals_ += lost ? std::max(by / stride_, std::uint64_t{1}) : 1;
@@ -122,8 +120,8 @@ class StepIntervals {
 
   Pages<StepInterval> all_;
   std::int64_t last_ = 0;       // number of the last step
-  std::uint64_t stride_ = 1;    // between the numbers of two steps
-  std::uint64_t ordinals_ = 0;  // one more than the last step's ordinal
+  std::uint64_t stride_ = 1;    // distance of consecutive numbers
+  std::uint64_t ordinals_ = 0;  // the last step's ordinal + 1
   std::uint64_t done_ns_ = 0;
 };
 

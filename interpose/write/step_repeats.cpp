@@ -50,7 +50,7 @@ void Repeats::find_period() {
   largest_ = largest_copy_ = 0;
   for (const Symbol& s : text_) largest_ = std::max(largest_, s.reduction ? s.bytes : 0);
   if (largest_ <= kScalarBytes) return;
-  std::size_t first = 0;  // what comes before it is preparation
+  std::size_t first = 0;  // everything before it is preparation
   while (!gradient(first)) ++first;
   bool autograd = false;
   std::size_t forward = 0;
@@ -111,7 +111,7 @@ bool Repeats::usual(const Place* first, const Place* last, Unit& unit) const {
   for (std::size_t k = 0; k < n; ++k) {
     const auto same = static_cast<std::size_t>(std::count(sums, sums + n, sums[k]));
     const std::size_t length = from[k + 1].at - from[k].at;
-    // If two are equally frequent (an evaluation after every other step), this takes the shorter.
+    // If two are equally frequent (an evaluation after every other step), takes the shorter.
     if (same > most || (same == most && length < unit.to - unit.from + 1)) {
       most = same;
       unit.from = from[k].at + 1;
@@ -156,7 +156,7 @@ bool Repeats::holds_all(const Unit& unit, const Place* first, const Place* last,
 void Repeats::settle(const Unit& unit) {
   std::size_t at = unit.to;
   std::size_t longest = 0;
-  std::size_t last = unit.to;  // the reduction before; for the first one, the unit's last
+  std::size_t last = unit.to;  // the previous reduction; for the first one, the unit's last
   std::size_t length = 0;      // since then
   bool data = false;
   for (std::size_t i = unit.from; i <= unit.to; ++i) {

@@ -1,14 +1,13 @@
-// Finds, in what a process calls, the operation that ends each step, if nobody marks the steps. A
-// step reduces its gradients, and its last reduction is the same operation in each step. The
-// operations before it tell it from others of its kind. (The reader finds more, since it has the
-// whole run: analysis/steps/period.h.)
+// Finds the operation that ends each step among a process's calls, if steps are not marked. A step
+// reduces its gradients, and its last reduction is the same operation in each step; the preceding
+// operations distinguish it from others of its kind. (The reader finds more, since it has the whole
+// run: analysis/steps/period.h.)
 //
-// It has to run in the process: where nothing marks the steps, TPROF_SCHEDULE opens and closes its
-// windows by what is found here, while the program runs. A reader would know only afterwards.
+// It has to run in the process, since TPROF_SCHEDULE opens and closes its windows by these steps.
 //
-// Its cost is bounded. The last 16,384 collectives are looked through when a quarter more than last
-// time have come, which takes some milliseconds of the writer's thread. In between an operation
-// costs it a comparison.
+// Its cost is bounded: the last 16,384 collectives are searched whenever their number has grown by
+// a quarter, in some milliseconds of the writer's thread. Otherwise an operation costs a
+// comparison.
 #pragma once
 
 #include <algorithm>
@@ -33,11 +32,11 @@ struct Operation {
 
 class Repeats {
  public:
-  // Takes operations in the order of time. True: a step ended with this one.
+  // Takes operations in order of time. Returns true if a step ended with this one.
   bool ends_step(const Operation& op);
 
   bool found() const { return found_; }
-  // Steps that had ended when the period was found, as far as they were like the others.
+  // The number of steps that had ended before the period was found, if they were like the others.
   std::size_t earlier() const { return earlier_; }
 
  private:
@@ -54,10 +53,10 @@ class Repeats {
   };
   struct Anchor {
     std::uint64_t hash, gram;
-    std::size_t before;  // operations in the gram before the anchor
+    std::size_t before;  // operations before the anchor that are compared
     std::size_t length;  // collectives in a step
   };
-  // One step: the operations from `from` to `to`, which is the one that recurs.
+  // One step: the operations from `from` to `to`, the recurring one.
   struct Unit {
     std::size_t from = 0, to = 0, times = 0;
   };
@@ -65,13 +64,12 @@ class Repeats {
   static constexpr std::size_t kMost = 16384;
   static constexpr std::size_t kFirstSearch = 32;
   static constexpr std::size_t kBefore[] = {0, 1, 2, 4, 8, 16, 32};
-  static constexpr std::size_t kFewest = 6;  // occurrences that make a period
+  static constexpr std::size_t kFewest = 6;  // occurrences needed for a period
 
   bool large(std::size_t i) const;
   bool gradient(std::size_t i) const { return text_.data()[i].reduction && large(i); }
-  // True if the operation belongs to a forward pass. If another thread does the backward pass, that
-  // is a gather on the program's own thread. Otherwise it is an operation before which a batch of
-  // data came in.
+  // True if the operation belongs to a forward pass: a gather on the program's own thread, if
+  // another thread does the backward pass; otherwise an operation after a batch of data.
   bool forward(std::size_t i) const;
 
   std::uint64_t gram(std::size_t i, std::size_t before) const;
@@ -83,22 +81,22 @@ class Repeats {
 
   std::uint64_t sum(std::size_t from, std::size_t to) const;
 
-  // Finds what is usually between two of the occurrences. Among the last ones, at least two have to
-  // be the same, and at least a third of them.
+  // Finds what is usually between two occurrences. Among the last ones, at least two and a third
+  // have to be the same.
   bool usual(const Place* first, const Place* last, Unit& unit) const;
 
   bool brings_data(const Unit& unit) const;
 
-  // True if the unit holds everything large that is reduced again and again, or gathered often.
-  // Otherwise it is only a part of a step, as a micro-batch can be. While there are few
-  // occurrences, nothing large may be outside of the unit at all.
+  // True if the unit contains all large operations that are reduced repeatedly or gathered often.
+  // Otherwise it is only a part of a step, such as a micro-batch. With few occurrences, nothing
+  // large may be outside the unit.
   bool holds_all(const Unit& unit, const Place* first, const Place* last, std::size_t times);
 
-  // Takes as the anchor the reduction after which the unit has its longest part without one: the
-  // next forward pass.
+  // Chooses as the anchor the reduction before the unit's longest part without a reduction, which
+  // is the forward pass.
   void settle(const Unit& unit);
 
-  // Counts the steps so far, without the operation that is looked at now.
+  // Counts the steps so far, without the current operation.
   void count_earlier(std::uint64_t hash, std::uint64_t wanted, std::size_t before);
 
   Pages<Symbol> text_;
@@ -117,14 +115,14 @@ class Repeats {
   std::size_t earlier_ = 0;
 };
 
-// Gives the collectives and the copies to the device of all threads, in the order of time and each
-// once. Repeats are looked for in these.
+// Iterates over the collectives and copies to the device of all threads, in order of time: the
+// input for Repeats.
 class Operations {
  public:
   explicit Operations(const View& view) : view_(view) {}
 
-  // Calls f(operation) for all that began before `before_ns` and had not been given. The caller
-  // chooses `before_ns` so that open calls began later, except those that have stood for long.
+  // Calls f(operation) for all new ones that began before `before_ns`. The caller chooses
+  // `before_ns` so that open calls began later, except long ones.
   template <typename F>
   void each_new(const Progress& p, std::uint64_t before_ns, F&& f) {
     view_.each_thread([&](const ThreadArea& t, std::uint32_t i) {
@@ -145,7 +143,7 @@ class Operations {
     new_.clear();
   }
 
-  // Returns the first of a thread's records that has not been given yet.
+  // Returns the first of a thread's records that has not been visited yet.
   std::uint64_t given(std::uint32_t thread) const { return given_[thread]; }
 
  private:

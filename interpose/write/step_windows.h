@@ -13,31 +13,30 @@ class StepWindows {
  public:
   explicit StepWindows(Windows& windows) : windows_(windows) { adopt(); }
 
-  // Takes over TPROF_SCHEDULE, or what `tprof ctl` made of it since. False: it is the same as
-  // before.
+  // Reads TPROF_SCHEDULE, or its change by `tprof ctl`. Returns false if it is unchanged.
   bool adopt();
 
   bool wanted() const { return schedule_.by == WindowsBy::steps; }
 
-  // `steps` are those without a line yet, in the order of time. A window goes on between its steps.
+  // `steps` have no line yet, and are in order of time. A window continues between its steps.
   // `marked`: the program marks its steps.
   void follow(std::span<const StepInterval> steps, bool marked);
 
  private:
   static constexpr std::uint64_t kNone = UINT64_MAX;
-  // Steps are measured together over at least this time, once there was so much: marks may come in
-  // bursts, such as a function that each training step calls several times.
+  // The time per step is averaged over at least this time, if possible: marks may come in bursts,
+  // as a function that each training step calls several times.
   static constexpr std::uint64_t kMeasuredNs = 1'000'000'000;
 
-  // The step that the schedule was to begin with has begun already: there is no window.
+  // The schedule's first step has already begun: there is no window.
   void miss();
 
   void tell_begun(std::span<const StepInterval> steps, bool marked);
 
-  // While it is not known with which step the schedule begins, the next one may be it.
+  // While the schedule's first step is not known, it may be the next one.
   Action action_of_step(std::uint64_t ordinal) const;
   Action action_of_next() const { return action_of_step(next_); }
-  // Publishes the state. Between two steps, `now` is what the next one will be.
+  // Publishes the state. Between two steps, `now` is for the next one.
   void tell(Action now);
 
   Windows& windows_;

@@ -70,7 +70,7 @@ void Steps::find_marks(const Progress& p, bool last) {
   });
   const bool ranges = mark_.by == StepBy::automatic || mark_.by == StepBy::range;
   if (ranges) {
-    // Open ranges come first: one that ends meanwhile is in its ring then.
+    // Open ranges first: one that is closed meanwhile is then found in its ring.
     steps_.forget_seen();
     each_open_range(view_, [&](const OpenRange& r, bool) { add_range(r, StepInterval::kOpen); });
   }

@@ -1,5 +1,5 @@
-// Finds steps while the program makes them, by their marks or by what repeats, and gives each its
-// line. The writer's thread shows it what it drains; the hot path knows nothing of it.
+// Finds steps in the running program, by marks or repeats, and writes a line for each. It sees what
+// the writer's thread drains, and costs the hot path nothing.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace tprof {
 
-// Collects what was called in each step, and writes its line: tprof_step. It is exact if no record
-// was lost: a call belongs to the step in which it began.
+// Collects the calls of each step for its line, tprof_step. A call belongs to the step in which it
+// began. Exact if no record was lost.
 struct StepRow {
   std::uint64_t from_ns;  // when the step began
   LedgerKey key;
@@ -31,7 +31,7 @@ class StepRows {
     if (rows_.size() >= merge_at_) merge();
   }
 
-  // Moves the rows of one step into `totals`. False: memory was short, and some are missing.
+  // Moves the rows of one step into `totals`. Returns false if some are missing for lack of memory.
   bool take(const StepInterval& step, Pages<Total>& totals) {
     merge();
     totals.clear();
@@ -66,8 +66,8 @@ class StepRows {
   std::size_t merge_at_ = kFirstMerge;
 };
 
-// `launches`: launches of graphs, whose calls are in no row. `lost`: calls may be missing. `found`:
-// nobody marked the step.
+// `launches`: launches of graphs, whose calls are not in rows. `lost`: calls may be missing.
+// `found`: the step was not marked.
 inline void step_line(Text& out, const View& view, const StepInterval& step,
                       const Pages<Total>& rows, std::uint64_t launches, bool lost, bool found) {
   open_line(out, view, LineKind::step, 0) << ",\"args\":{\"step\":" << step.step << ",\"ts\":";
@@ -94,22 +94,22 @@ class Steps {
     parse_step_mark(bounded_text(view.head().step_mark), mark_);
     finds_ = mark_.by == StepBy::period ||
              (mark_.by == StepBy::automatic && windows_.wanted());  // until a mark is seen
-    // The first step begins with the trace: nothing tells how much of it is preparation.
+    // The first step begins with the trace: how much of it is preparation is unknown.
     if (mark_.by == StepBy::call) steps_.add(-1, view.head().base_mono_ns, StepInterval::kOpen);
   }
 
   bool wanted() const { return mark_.by != StepBy::off; }
 
   // Looks for marks in all that can be drained now, and returns how far each thread's records may
-  // be. So a call is drained after the mark that begins its step was seen. `last`: no marks will
-  // follow those up to here; null: they will.
+  // be drained, so that a call comes after its step's mark. `last`: no marks follow after here;
+  // null: they do.
   const std::uint64_t* begin(const Progress& p, const std::uint64_t* last);
 
   // Takes a closed record that counts.
   void record(const Record& r, const ThreadArea& t);
 
-  // Call this when all that may be drained was drained. Writes lines for the steps that nobody can
-  // add to any more, within their part of the quota.
+  // Call this after draining. Writes lines for the steps that can't get further calls, within their
+  // part of the quota.
   void end(Text& out, Progress& p);
 
  private:
@@ -125,15 +125,15 @@ class Steps {
 
   void add_range(const OpenRange& r, std::uint64_t to_ns);
 
-  // Open ranges were seen before those that have ended, and threads one after the other. So the
-  // marks are put in the order of time first.
+  // Open ranges were scanned before closed ones, and threads one after the other, so this sorts the
+  // marks by time first.
   void add_marked();
 
-  // Finds steps that nothing marks. Only what was looked at is drained, but a call that stands
-  // holds nobody up for longer than kStands.
+  // Finds unmarked steps. Only visited records are drained, but an open call delays this by at most
+  // kStands.
   void find(const Progress& p, bool last);
 
-  // Returns the first record that was not looked at. It may be closed before the drain comes to it.
+  // Returns the first record not scanned. It may be closed before the drain gets there.
   std::uint64_t scan(const ThreadArea& t, std::uint64_t from);
 
   void end_of_call(const Record& r);
@@ -145,7 +145,7 @@ class Steps {
   Operations operations_;
   Repeats repeats_;
   StepIntervals steps_;
-  Pages<Marked> marked_;  // found by this look
+  Pages<Marked> marked_;  // found by this scan
   StepWindows windows_;
   StepRows rows_;
   Pages<Total> totals_;
@@ -154,7 +154,7 @@ class Steps {
   std::uint64_t oldest_open_ns_ = 0;
   std::uint64_t lost_before_ = 0;
   std::uint64_t lost_at_mark_ = 0;
-  std::uint64_t lost_until_ns_ = 0;  // steps that began before may lack calls
+  std::uint64_t lost_until_ns_ = 0;  // steps that began earlier may lack calls
   bool by_marks_ = false;
   bool finds_ = false;
   bool seen_ = false;  // a range that marks a step was seen

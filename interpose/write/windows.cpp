@@ -15,11 +15,11 @@
 namespace tprof::windows {
 namespace {
 
-Lock g_lock{LockOrder::windows};  // for windows that are opened by hand
+Lock g_lock{LockOrder::windows};  // for windows opened by hand
 std::atomic<bool> g_switched_on{false};
 
-// Profilers are switched on a thread of its own: one that starts may keep its caller for seconds.
-std::atomic<std::uint32_t> g_edges{0};  // futex: odd while profilers are to be on
+// Profilers are switched on a separate thread, since starting one may take seconds.
+std::atomic<std::uint32_t> g_edges{0};  // futex: odd while profilers should be on
 std::atomic<bool> g_has_thread{false};
 
 void* switch_profilers(void*) {
@@ -60,7 +60,7 @@ void set_open(bool on) {
   device::set_window(on);
 }
 
-// From here on lines and times depend on windows that `schedule` opens.
+// From here on windows by `schedule` decide about lines and times.
 void take_over(WindowsBy by, std::string_view schedule) {
   if (g_by.exchange(by) == WindowsBy::off) {
     open_window(table(), session::mapping().head().base_mono_ns, -1);
@@ -139,10 +139,11 @@ void end() {
     }
   } else if (by() == WindowsBy::control) {
     if (w.opened.load(std::memory_order_acquire) == 0) {
-      say("TPROF_SCHEDULE=ctl: nobody said tprof ctl start, so no event has a line");
+      say("TPROF_SCHEDULE=ctl: `tprof ctl start` was not called, so no event has a line");
     }
   } else if (w.steps.load(std::memory_order_relaxed) == 0) {
-    say("TPROF_SCHEDULE: no step was seen, so no event has a line; TPROF_STEP says what marks one");
+    say("TPROF_SCHEDULE: no step was seen, so no event has a line; set TPROF_STEP to what marks "
+        "one");
   }
 }
 

@@ -1,6 +1,6 @@
-// Does what TPROF_SCHEDULE's windows stand for besides lines. Calls are timed in them only, and
-// profilers are switched on at their beginning and off at their end (TPROF_CUDA_PROFILER). The
-// program's own switch opens and closes them (TPROF_SCHEDULE=profiler), or `tprof ctl` does.
+// The effects of TPROF_SCHEDULE's windows besides lines: calls are timed only in windows, and
+// profilers run from their beginning to their end (TPROF_CUDA_PROFILER). cudaProfilerStart and Stop
+// (TPROF_SCHEDULE=profiler) or `tprof ctl` open and close them.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,20 @@ void begin();
 void end();
 void after_fork();
 
-// Call this when the writer's thread has seen what there is to see. `state` in the mapped file says
-// what is on.
+// Call this after each pass of the writer's thread. Applies `state` of the mapped file.
 void follow();
 
-// True while windows depend on the step: the writer then has to look often, since little of one may
-// pass before calls are timed.
+// True while windows depend on steps: the writer then has to wake often, so that calls are timed
+// soon after a step begins.
 bool watch_steps();
 
-// Carry out `tprof ctl` start, stop and window, on the writer's thread. If lines were written all
-// along, what came until then becomes the first window.
+// Execute `tprof ctl` start, stop and window, on the writer's thread. If lines were written without
+// windows so far, that time becomes the first window.
 Obeyed open_by_hand();
 Obeyed close_by_hand();
 Obeyed open_for_steps(std::uint32_t steps, std::uint64_t first);
 
-// The program has called cudaProfilerStart or cudaProfilerStop, maybe before any session.
+// The program has called cudaProfilerStart or cudaProfilerStop, perhaps before any session.
 void switched(bool on);
 
 }  // namespace tprof::windows

@@ -14,41 +14,41 @@
 namespace tprof::writer {
 namespace {
 
-// A half-full ring wakes us earlier. Requests (format/control.h) are done within 200 ms, and need a
-// core, which may be busy.
+// A half-full ring wakes us earlier. Requests (format/control.h) are served within 200 ms, which
+// includes waiting for a core.
 constexpr std::uint32_t kSleepMs = 150;
-// Used when windows depend on the step: this much of a step may pass before calls are timed. A
-// warm-up step hides it.
+// Used when windows depend on steps: so much of a step may pass before calls are timed. A warm-up
+// step hides it.
 constexpr std::uint32_t kSleepBetweenStepsMs = 20;
 constexpr std::uint64_t kLinesAtExitNs = 3'000'000'000;  // a working disk takes 64 MiB in this time
 
 std::atomic<std::uint32_t> g_wake{0};  // futex: counts calls of wake()
 
-// The number of leaving threads that want the file to stay closed. One that goes on after all no
-// longer counts.
+// The number of exiting threads that need the file to stay closed; without those that went on after
+// all.
 std::atomic<std::uint32_t> g_leaving{0};
-std::atomic<std::uint32_t> g_asked{0};       // how often somebody asked us to close it
-std::atomic<std::uint32_t> g_answered{0};    // futex: how many of those are done
+std::atomic<std::uint32_t> g_asked{0};       // requests to close the file
+std::atomic<std::uint32_t> g_answered{0};    // futex: requests done
 std::atomic<std::uint32_t> g_files_made{0};  // futex
 std::atomic<std::uint32_t> g_flushes_asked{0};
-std::atomic<std::uint32_t> g_flushes_done{0};  // futex: how many of those
+std::atomic<std::uint32_t> g_flushes_done{0};  // futex: flushes done
 
-// The word of a counter above when nobody is left to do what is asked.
+// The value of a counter above when no thread is left to serve requests.
 constexpr std::uint32_t kNobodyLeft = 1U << 30;
 
 alignas(Output) unsigned char g_storage[sizeof(Output)];  // never destroyed: threads outlive exit()
-Output* g_output = nullptr;                               // the thread's alone, but for end_epoch()
+Output* g_output = nullptr;  // only for this thread, except in end_epoch()
 
-// The cores that the launcher gave the process (Slurm binds tasks so), as they were before the
-// program pinned threads of its own.
+// The cores that the launcher gave the process (as Slurm does), before the program pinned its
+// threads.
 constinit cpu_set_t g_cores{};
-constinit bool g_cores_known = false;  // not on machines of more than 1,024 cores
+constinit bool g_cores_known = false;  // not on machines with more than 1,024 cores
 
 [[gnu::constructor]] void note_cores() {
   g_cores_known = g_cores_known || sched_getaffinity(0, sizeof g_cores, &g_cores) == 0;
 }
 
-// The thread that starts us may be pinned to one core, where we would be in its way.
+// The thread that starts us may be pinned to one core, which we should leave to it.
 void step_back() {
   if (g_cores_known) sched_setaffinity(0, sizeof g_cores, &g_cores);
   become_background("tprof");
@@ -73,9 +73,9 @@ void close_as_asked() {
   answer(g_answered, asked);
 }
 
-// Writes all that was recorded before. Returns how long until there is something else to do.
+// Writes everything recorded before. Returns the time until more is due.
 std::uint32_t write() {
-  // exit() can stop us anywhere: what has been closed for a thread that leaves stays closed.
+  // exit() can stop us anywhere, so a file closed for an exiting thread stays closed.
   if (g_leaving.load(std::memory_order_acquire) != 0) return UINT32_MAX;
   if (g_output->ended()) g_output->reopen();
   while (g_output->drain_batch()) {

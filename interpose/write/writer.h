@@ -1,4 +1,4 @@
-// The writer's thread: it wakes, lets the output take what the rings hold, and sleeps.
+// The writer's thread: it wakes, writes the contents of the rings, and sleeps.
 #pragma once
 
 #include <cstdint>
@@ -17,39 +17,39 @@ namespace tprof::writer {
 struct Files {
   int lines;           // the rank file, with its first lines
   int snapshot = -1;   // the file beside it, if there is one
-  bool later = false;  // there are none yet, since the process has no descriptor left
+  bool later = false;  // not yet: the process has no free descriptor
 };
 
 // The thread's other duties.
 struct Duties {
-  bool (*makes_files)(Files&);  // false, and not `later`: there will be none, and the thread ends
+  bool (*makes_files)(Files&);  // false without `later`: there will be none, and the thread ends
   void (*whenever_it_wakes)();
-  void (*when_all_is_written)(Output&);  // that was recorded before it woke
+  void (*when_all_is_written)(Output&);  // everything recorded before it woke
   void (*before_it_sleeps)();
   void (*before_it_closes)();
   void (*when_it_has_closed)();
 };
 
-// Starts the thread, with all signals blocked. It makes the files first, after `delay_ms`, unless
-// somebody wakes it. False: it could not be made.
+// Starts the thread, with all signals blocked. It makes the files first, after `delay_ms` or when
+// woken. Returns false if it could not be started.
 bool start(const View& view, const Duties& duties, const MetricsWanted& wanted,
            std::uint32_t delay_ms);
 
-// Waits for them for 1 ms: where nothing is slow, they are there when the first call returns.
+// Waits up to 1 ms for the files, so that they usually exist when the first call returns.
 void wait_for_files();
 
 void wake();
 
-// Waits until all that was recorded before is in the file, as far as the disk takes it. False: not
-// in time.
+// Waits until everything recorded before is in the file, if the disk takes it. Returns false on a
+// timeout.
 bool flush(std::uint32_t timeout_ms);
 
-// Notes that an epoch of the counts has ended with this line of the ledger. Returns at once.
+// Notes that an epoch has ended with this ledger line. Returns at once.
 void end_epoch(std::string_view ledger);
 
-// Has what is left written and the array closed, on the writer's thread, and waits for that until
-// then. Takes no lock: nothing is known about the caller. May be called again, if calls came after.
-// go_on(): the process has not ended after all.
+// Has the writer's thread write the rest and close the array, and waits for it until `until_ns`.
+// Takes no lock, since the caller may be anywhere. May be called again after later calls. go_on():
+// the process has not ended after all.
 void close(std::uint64_t until_ns);
 void go_on();
 

@@ -104,14 +104,14 @@ MISTAKES = {
     "fsdp1-2": (of_fsdp("fsdp1-2-grad-op"), ["each parameter is gathered twice in a step"]),
     "fsdp2-2": (
         of_fsdp("fsdp2-2-kept", "bf16"),
-        ["gathered twice", "ALLGATHER moves float32 where bfloat16", "RESHARDING moves float32 where bfloat16"],
+        ["gathered twice", "ALLGATHER moves float32, but bfloat16", "RESHARDING moves float32, but bfloat16"],
     ),
     "fsdp1-2-grad-op": (of_fsdp("fsdp1-2"), ["each parameter is gathered once in a step"]),
     "fsdp2-4-hsdp": (
         of_fsdp("fsdp2-4-hsdp", "bf16"),
         ["RESHARDING moves float32", "ALLREDUCE moves float32"],
     ),
-    "ddp-2": (of_fsdp("fsdp2-2"), ["gradients are reduced whole on every rank (ALLREDUCE)"]),
+    "ddp-2": (of_fsdp("fsdp2-2"), ["every rank reduces whole gradients (ALLREDUCE)"]),
     "fsdp2-4-padded": (of_fsdp("fsdp2-4-padded")[:-2], ["shards are padded by rows (--tolerance)"]),
 }
 
@@ -160,7 +160,7 @@ def test_a_budget_of_a_good_run_holds_others_against_it(pair_of, tmp_path):
     # Twice the ranks, in two copies: the shards are the same, the replicas' all-reduces are new.
     code, report = budget(pair_of("fsdp1-4-hybrid").traced.traces, "--budget", file)
     assert code == 1
-    assert any("of a job of 2 ranks and this one has 4" in note for note in report["notes"])
+    assert any("for 2 ranks and this job has 4" in note for note in report["notes"])
 
 
 def test_people_see_a_table_and_what_is_over(pair_of):

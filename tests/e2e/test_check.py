@@ -128,7 +128,7 @@ def test_a_message_that_does_not_meet_its_other_end(pair_of, tmp_path):
 def told_of_order(traces, *options):
     code, found = told("check", traces, *options)
     of_order = [f for f in found.get("findings", []) if f["kind"] == "group_order"]
-    assert not of_order or (code == 1 and "every rank came" not in str(found))
+    assert not of_order or (code == 1 and "every rank reached" not in str(found))
     return of_order and of_order[0]
 
 

@@ -135,7 +135,7 @@ def test_what_is_not_known_is_said_with_its_reason(tmp_path):
     told = sum(row.get("exposure_known", 0) for row in file.ledger_rows() if row["name"] == "ncclAllReduce")
     ((why, calls),) = file.footer["exposure_lost"].items()
     assert (why, calls + told) == ("host_late", 20)
-    words = f"exposed time unknown for {calls} of 20 calls, on rank 0 (host_late)"
+    words = f"exposed time is unknown for {calls} of 20 calls, on rank 0 (host_late)"
     for command in ("summary", "check", "doctor"):
         assert words in " ".join(tprof(command, run.traces).stdout.split())
 

@@ -25,7 +25,7 @@ def test_elastic_restart(tmp_path):
     assert sorted(left) == list(range(RANKS)), "of the killed ones only"
 
     # The last attempt is the default, also for the command that is printed as the next one.
-    beside = "2 attempts of one run are here and this is the last to start"
+    beside = "there are 2 attempts of one run; this is the last to start"
     for command in (["summary"], ["check"], ["doctor"], ["merge", "-o", tmp_path / "all.json"]):
         last = tprof(*command, traced.traces)
         assert last.returncode == 0 and beside in last.stdout + last.stderr, command

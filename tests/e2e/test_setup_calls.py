@@ -101,7 +101,7 @@ def test_a_healthy_job_says_how_long_it_took_to_make_its_communicators(tmp_path)
     with job(tmp_path, "healthy") as ranks:
         assert [rank.wait(launch.TIME_LIMIT_S) for rank in ranks] == [0] * RANKS
     assert tprof("check", tmp_path / "traces").returncode == 0
-    assert " went into making and ending them (ncclCommInitRank: " in tprof("summary", tmp_path / "traces").stdout
+    assert " were spent on creating and ending them (ncclCommInitRank: " in tprof("summary", tmp_path / "traces").stdout
     for rank in rankfile.read_folder(tmp_path / "traces"):
         calls = {line["name"]: line["dur"] for line in rank.lines if line.get("cat") == "COMM" and line["ph"] == "X"}
         life = {row["name"]: row for row in rank.ledgers[-1]["life"]}

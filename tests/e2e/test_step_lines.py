@@ -133,8 +133,8 @@ def test_steps_that_nobody_marks_are_found_while_the_program_runs(torch, tmp_pat
     report = told("summary", done.traces, "--by", "step")[1]
     assert (report["steps_found"], report["steps_exact"], report["steps_whole"]) == ("period", True, False)
     where, note = report["steps_unknown"]
-    assert where.startswith("each begins behind the last reduction of gradients before it")
-    assert note.startswith(f"steps before step {report['steps'][0]['step']} went by")
+    assert where.startswith("each begins after the previous step's last gradient reduction")
+    assert note.startswith(f"steps before step {report['steps'][0]['step']} have no figures")
 
 
 @pytest.mark.parametrize("mark", ["auto", "off", "call:ncclBroadcast"])

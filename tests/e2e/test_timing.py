@@ -69,8 +69,8 @@ def test_with_one_queue_to_the_device_nothing_is_timed_and_that_is_said_once(tmp
         assert sum(row["device_timed"] for row in file.ledger_rows()) == 0
     for command in ("doctor", "check", "report"):
         (found,) = [f for f in told(command, run.traces)[1]["findings"] if f["kind"] == "one_queue"]
-        assert "TPROF_TIMING=events is not obeyed" in found["text"] and "TPROF_TIMING=cupti" in found["next"]
-        assert "those of FSDP lose their overlap" in found["text"]
+        assert "TPROF_TIMING=events is ignored" in found["text"] and "TPROF_TIMING=cupti" in found["next"]
+        assert "all-gathers and reduce-scatters of FSDP don't overlap" in found["text"]
 
 
 @pytest.mark.parametrize("timing, seed", [("events", n) for n in range(1, 13)] + [("cupti", n) for n in range(1, 5)])

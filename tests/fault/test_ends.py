@@ -124,7 +124,7 @@ def test_a_program_that_looked_executable(how, tmp_path, monkeypatch):
     traced = runs.run(tmp_path, runs.client("end", how, "executed rubbish"))
     assert traced.code == ENDS[how].code
     assert traced.complaints() == [
-        "tprof: a program could not be executed: from here on a kill would lose what is not written"
+        "tprof: exec failed: from now on a kill would lose what is not written"
     ]
     check(traced, closes=True)
 

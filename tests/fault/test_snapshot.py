@@ -53,7 +53,7 @@ def test_counts_and_the_open_call_are_known_without_the_ring(trouble, events, tm
     assert (header["ring"] is None) == (trouble == "overlay")
     check = told("check", "--stuck-after", "0.9", traces)[1]
     (seen,) = [f for f in check["findings"] if f["kind"] == "snapshot"]
-    assert "not known" in seen["text"] and seen["severity"] == "note"
+    assert "unknown" in seen["text"] and seen["severity"] == "note"
     (hang,) = [f for f in check["findings"] if f["kind"] == "hang"]
     assert hang["function"] == "ncclAllReduce"
 
@@ -72,7 +72,7 @@ def test_counts_and_the_open_call_are_known_without_the_ring(trouble, events, tm
     # The file still says that it is of a moment: nothing in it contradicts the open call.
     after = told("check", "--stuck-after", "0.9", traces)[1]
     (seen,) = [f for f in after["findings"] if f["kind"] == "snapshot"]
-    assert "what came after it is not known" in seen["text"] and seen["severity"] == "warning"
+    assert "what came after it is unknown" in seen["text"] and seen["severity"] == "warning"
     assert {f["kind"] for f in after["findings"]} == {f["kind"] for f in check["findings"]}
     again = tprof("recover", "--force", traces)
     assert again.returncode == 0 and "nothing to recover" in again.stdout

@@ -110,7 +110,7 @@ def test_the_judgement_sees_what_is_not_so(kind, ranks, cost_ns, share):
             {},
             [
                 "in these steps rank 0 copies 45.78 MiB more from the device, as for a checkpoint",
-                "it stands idle before a step begins, behind the last kernel of the step before: there programs "
+                "it stands idle after the last kernel of a step, before the next step begins: there programs "
                 "load data, write checkpoints and log",
             ],
         ),
@@ -122,31 +122,31 @@ def test_the_judgement_sees_what_is_not_so(kind, ranks, cost_ns, share):
         (
             "evaluation",
             {},
-            ["in these steps ranks 0-7 copy 19.07 MiB more to the device, as for an evaluation or a longer batch"],
+            ["in these steps ranks 0-7 copy 19.07 MiB more to the device, as in an evaluation or with a longer batch"],
         ),
         (
             "gpu x1.2, ddp",
             {"batch": {5: 1.5}},
             [
                 "it copies 1.5 times as many bytes to the device in a step as the others: look at how batches are "
-                "shared out among the ranks"
+                "distributed over the ranks"
             ],
         ),
         (
             "stall in the forward pass",
             {},
-            ["in most steps most of that time lies between the copies to the device and the first ncclAllReduce"],
+            ["in most steps most of that time is between the copies to the device and the first ncclAllReduce"],
         ),
         (  # in each of them
             "stall in the forward pass",
             {"micro_batches": 4, "load_each": True, "layer_ns": MS // 2},
-            ["in most steps most of that time lies between the copies to the device and the first ncclAllReduce"],
+            ["in most steps most of that time is between the copies to the device and the first ncclAllReduce"],
         ),
         (
             "loader",
             {"micro_batches": 4, "load_each": True, "layer_ns": MS // 2},
             [
-                "in most steps most of that time lies before copies to the device: there programs load a batch, or make "
+                "in most steps most of that time is before copies to the device: there programs load a batch, or make "
                 "tensors on the host"
             ],
         ),
@@ -155,7 +155,7 @@ def test_the_judgement_sees_what_is_not_so(kind, ranks, cost_ns, share):
                 "host-bound, loader of each micro-batch",
                 fields,
                 [
-                    "in most steps most of that time lies before copies to the device: there programs load a batch, "
+                    "in most steps most of that time is before copies to the device: there programs load a batch, "
                     "or make tensors on the host"
                 ],
             )
@@ -169,19 +169,19 @@ def test_the_judgement_sees_what_is_not_so(kind, ranks, cost_ns, share):
         (  # behind the fifth of its layers, before which six are gathered
             "stall in the forward pass of fsdp",
             {},
-            ["in most steps most of that time lies between the 6th ncclAllGather and the 7th ncclAllGather"],
+            ["in most steps most of that time is between the 6th ncclAllGather and the 7th ncclAllGather"],
         ),
         (
             "stall before the update, every 4th",
             {},
-            ["in most of these steps most of that time lies between the last ncclReduceScatter and the end of the step"],
+            ["in most of these steps most of that time is between the last ncclReduceScatter and the end of the step"],
         ),
         # The hosts run ahead of their devices but behind an .item(), where loading delays the next step.
         (
             "item every 6th, slow loading on all",
             {},
             [
-                "all of these steps come right behind one in which most ranks make 1 more copy from the device than usual"
+                "all of these steps directly follow one in which most ranks make 1 more copy from the device than usual"
             ],
         ),
         ("item every 6th, slow loading on all", {"item_every": 1, "load_ns": 0, "loader": EACH_6TH}, []),
@@ -191,14 +191,14 @@ def test_the_judgement_sees_what_is_not_so(kind, ranks, cost_ns, share):
             "loader",
             {"mark_within": True, "kernels": 20, "python_ns": 100_000},
             [
-                "in most steps most of that time lies before copies to the device: there programs load a batch, or make "
+                "in most steps most of that time is before copies to the device: there programs load a batch, or make "
                 "tensors on the host"
             ],
         ),
         (  # The forward pass has no calls, nor has the backward pass until the first bucket is full.
             "cpu x10",
             {},
-            ["in most steps most of that time lies between the copies to the device and the first ncclAllReduce"],
+            ["in most steps most of that time is between the copies to the device and the first ncclAllReduce"],
         ),
         ("gpu x1.2, ddp", {}, []),
         ("loader, every 6th", {}, []),

@@ -45,11 +45,11 @@ def test_three_ranks_come_by_the_time_that_they_held_up(tmp_path):
 def test_the_place_and_the_advice_are_of_the_rank_that_is_told_first(tmp_path):
     found = long_steps(STEPS.but(checkpoint_every=25, loader={1: 200 * MS}, loader_every=30), tmp_path / "checkpoint")
     assert held_up(found) == [("0", "step 24"), ("1", "step 29")]
-    assert found["evidence"][0].startswith("rank 0 stands idle before a step begins, behind the last kernel of the step before")
+    assert found["evidence"][0].startswith("rank 0 stands idle after the last kernel of a step, before the next step begins")
     assert found["next"].startswith("look at the host of rank 0 there: ")
     found = long_steps(STEPS.but(checkpoint_every=25, stalls={1: 700 * MS}, stalls_every=30), tmp_path / "stall")
     assert held_up(found) == [("1", "step 29"), ("0", "step 24")]
-    assert found["evidence"][0].startswith("in step 29 most of that time lies between ")
+    assert found["evidence"][0].startswith("in step 29 most of that time is between ")
 
 
 def test_a_step_that_all_ranks_take_longer_for_is_given_to_none(tmp_path):

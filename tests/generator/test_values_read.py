@@ -23,10 +23,10 @@ def said(tmp_path, loop):
 def test_a_rank_that_reads_values_is_not_blamed_for_devices(tmp_path, reads, fault):
     verdict, late = said(tmp_path, LOOP.but(**fault).but(**reads))
     assert late == []
-    assert "tells what that costs" not in verdict
+    assert "TPROF_TIMING=events shows the cost" not in verdict
     if "came last" in verdict:
-        assert "behind values that it reads (.item()) and most others do not" in verdict
-        assert "Who holds the others up is not known without TPROF_TIMING=events." in verdict
+        assert "after it read values (.item()) that most others do not read" in verdict
+        assert "Only TPROF_TIMING=events shows who holds up the others." in verdict
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,11 @@ def test_a_host_that_is_late_is_named(tmp_path, reads):
     """It stalls in its forward pass, behind the copy of the batch."""
     verdict, late = said(tmp_path, LOOP.but(stalls={1: 150 * MS}).but(**reads))
     assert verdict.startswith("Rank 1 came last to"), verdict
-    assert "tells what that costs" in verdict
+    assert "TPROF_TIMING=events shows the cost" in verdict
     assert late == ["1"] or late == [[1]]
 
 
 def test_a_host_that_is_late_and_alone_reads_is_named(tmp_path):
     verdict, late = said(tmp_path, LOOP.but(stalls={0: 150 * MS}))
-    assert verdict.startswith("Rank 0 came last to") and "tells what that costs" in verdict, verdict
+    assert verdict.startswith("Rank 0 came last to") and "TPROF_TIMING=events shows the cost" in verdict, verdict
     assert late in (["0"], [[0]])

@@ -173,7 +173,7 @@ def test_a_program_that_brings_the_functions_itself_is_told(tmp_path):
     ("name", "said"),
     [
         ("TPROF_OUPUT_DIR", "is not a setting; did you mean TPROF_OUTPUT_DIR"),
-        ("TPROF_HELLO", "is not a setting: they are on the page interpose/README.md"),
+        ("TPROF_HELLO", "is not a setting: see interpose/README.md"),
     ],
 )
 def test_a_misspelt_setting_costs_one_line_and_is_in_the_header(name, said, tmp_path):

@@ -175,7 +175,7 @@ def test_what_no_line_makes_has_a_reason(tmp_path):
         ("graph", "ncclBroadcast"): 5,
     }  # fmt: skip
     text = tprof("replay", tmp_path / "job").stdout
-    assert "# Not in these lines:\n#   5 ncclBroadcast, 10.00 KiB: launches of CUDA graphs made them\n" in text
+    assert "# Not repeated:\n#   5 ncclBroadcast, 10.00 KiB: launches of CUDA graphs made them\n" in text
 
 
 def test_ranks_without_a_file_leave_their_communicator_out(tmp_path):

@@ -83,7 +83,7 @@ def test_a_healthy_job_is_all_right(say, job):
 def test_two_jobs(say, job, healthy):
     for file in (healthy / "other").iterdir():
         shutil.copy(file, job / f"other-{file.name}")
-    assert " are here and this is the last to start, synthetic-fsdp-" in say(job, status=0)
+    assert "this is the last to start, synthetic-fsdp-" in say(job, status=0)
 
 
 def test_two_versions_of_the_schema(say, job):
@@ -96,7 +96,7 @@ def test_two_versions_of_the_schema(say, job):
 def test_world_sizes_that_differ(say, job):
     changed(file_of(job, 2), f'"world_size":{RANKS}', '"world_size":6')
     said = say(job, status=0 if say.command == "budget" else 1)
-    assert "anks were told different world sizes: 4 on ranks 0,1,3, 6 on rank 2; here it is 6" in said
+    assert "anks have different world sizes: 4 on ranks 0,1,3, 6 on rank 2; 6 is used here" in said
     assert "2 of 6 ranks have no trace: 4,5" in said
 
 
@@ -105,7 +105,7 @@ def test_a_rank_that_was_started_twice(say, job):
     text = re.sub(r'"pid":(\d+),"start_ns"', '"pid":99,"start_ns"', file_of(job, 1).read_text())
     again.write_text(text)
     said = say(job, status=0 if say.command == "budget" else 1)
-    assert "ank 1 is claimed by 2 processes, " in said and f"job/{again.name}" in said
+    assert "2 processes have rank 1 of one communicator: " in said and f"job/{again.name}" in said
 
 
 def test_a_wall_clock_that_was_set_back(say, job):
@@ -142,7 +142,7 @@ def test_what_is_no_file(say, job, kind):
     make[kind]()
     why = {
         "empty": "empty file, left out", "folder": "a folder, not a file; left out",
-        "pipe": "a pipe, not a file; left out", "link": "a link that leads to nothing; left out",
+        "pipe": "a pipe, not a file; left out", "link": "a broken link; left out",
         "loop": "Too many levels of symbolic links; left out",
     }  # fmt: skip
     said = say(job, status=1)
@@ -181,7 +181,7 @@ def test_gzip_that_was_cut_short(say, job):
     file_of(job, 1).unlink()
     (job / "rank-00001.json.gz").write_bytes(packed[: len(packed) // 2])
     said = say(job, status=0 if say.command == "budget" else 1)
-    assert "ank 1 left a compressed file that is cut short: what is behind the cut is not known" in said
+    assert "ank 1 left a truncated compressed file: its end is unknown" in said
     assert "{" not in said.replace("{}", "")
 
 

@@ -105,7 +105,7 @@ def test_of_two_runs_in_one_folder_the_last_is_taken_and_said(complaint, tmp_pat
     other = other.replace('"pid":4000,"start_ns"', '"pid":9,"start_ns"')
     other = other.replace('"start_ns":1', '"start_ns":2')
     (tmp_path / "other.json").write_text(other.replace("e220a8397b1dcdaf", "ffff000000000000"))
-    said = "2 jobs of the same time are here and this is the last to start, other; not shown: job-0 (ranks 0 on "
+    said = "there are 2 jobs of the same time; this is the last to start, other; not shown: job-0 (ranks 0 on "
     for command in (["summary"], ["check"], ["doctor"], ["merge", "-o", tmp_path / "m.json"]):
         result = tprof(*command, tmp_path)
         assert result.returncode == 0
@@ -127,7 +127,7 @@ def test_two_ranks_of_a_communicator_with_one_number_are_not_said_to_claim_it(tm
     result = tprof("summary", tmp_path)
     assert result.returncode == 1
     assert "claimed" not in result.stdout and "1 of 2 ranks has no trace: 1" in result.stdout
-    assert "2 groups of processes with ranks of their own" in " ".join(result.stdout.split())
+    assert "2 groups of processes, each with its own ranks" in " ".join(result.stdout.split())
 
 
 def test_a_merge_of_cut_files_is_a_whole_array(tmp_path):

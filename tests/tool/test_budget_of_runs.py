@@ -55,9 +55,9 @@ def test_a_step_that_may_be_a_micro_batch_of_the_budgets_is_asked_for(kind, tmp_
     file = budget_of(good)
     done = tprof("budget", bad, "--budget", file)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), done.stdout
-    assert "whether the 80 that were found are steps or micro-batches" in done.stderr
+    assert "whether the 80 repeats are steps or micro-batches" in done.stderr
     assert "a step of the budget has the work of 4 of them" in done.stderr
-    assert "if 4 make a step, not all is" in done.stderr and "makes the same calls 4 times" in done.stderr
+    assert "if 4 make a step, not everything is" in done.stderr and "makes the same calls 4 times" in done.stderr
     for options in (("--micro-batches", 4), ("--steps", 20)):
         code, report = told("budget", bad, "--budget", file, *options)
         assert code == 1 and any("makes the same calls 4 times" in said for said in report["explained_by"])
@@ -71,7 +71,7 @@ def test_a_step_that_may_be_a_micro_batch_of_the_budgets_is_asked_for(kind, tmp_
 def test_a_model_is_met_only_if_what_repeats_is_a_step(tmp_path):
     bad = write(loops.ddp(dataclasses.replace(ACCUMULATING, no_sync=False)), tmp_path / "bad")
     code, line = last_line(bad, *DDP)
-    assert code == 0 and line.startswith("Within the budget, if what repeats (80 times) is a step and no micro-batch")
+    assert code == 0 and line.startswith("Within the budget, if the 80 repeats are steps and not micro-batches")
     assert tprof("budget", bad, *DDP).stdout.startswith("Each of ranks 0,1 in a step, or a micro-batch of one, ")
     assert told("budget", bad, *DDP)[1]["may_be_micro_batches"] is True
     assert last_line(bad, *DDP, "--steps", 80) == (0, "Within the budget.")
@@ -93,7 +93,7 @@ def test_a_budget_by_hand_does_not_tell_steps_from_micro_batches(tmp_path):
     rows = [{"bucket": "ALLREDUCE", "bytes_per_step": {"max": 4 * sum(BUCKETS)}}]
     file.write_text(json.dumps({"schema": "tprof-budget/1", "rows": rows}))
     code, line = last_line(bad, "--budget", file)
-    assert code == 0 and "if what repeats (80 times) is a step" in line
+    assert code == 0 and "if the 80 repeats are steps" in line
 
 
 # Calls of some steps only.
@@ -114,8 +114,8 @@ def test_copies_of_evaluations_and_checkpoints_are_in_no_step(tmp_path):
     (copies,) = [row for row in report["rows"] if row["bucket"] == "H2D"]
     assert (copies["calls"], copies["bytes"]) == (4, 4 * BATCH)
     assert not [row for row in report["rows"] if row["bucket"] == "D2H"]
-    seldom = "D2H is in no figure, as only a few steps have any"
-    assert [note for note in report["notes"] if "in no figure" in note] == [seldom]
+    seldom = "the figures leave out D2H, as only a few steps have any"
+    assert [note for note in report["notes"] if "only a few steps" in note] == [seldom]
 
     more = write(accumulated(20, lambda loop: loop.copy("cudaMemcpyAsync", 640)), tmp_path / "more")
     code, report = told("budget", more, "--budget", file)
@@ -168,7 +168,7 @@ def test_collectives_that_only_other_steps_make_are_told(tmp_path):
         never = known in options
         assert (code, report["within"], len(report["explained_by"])) == (never, not never, never)
         # DDP's first step has one bucket of all.
-        assert any(note.startswith("the figures leave out 4 steps, with other coll") for note in report["notes"])
+        assert any(note.startswith("the figures leave out 4 steps with unusual coll") for note in report["notes"])
         assert report["other_steps"] == [
             {"steps": [4, 11, 18], "bucket": "ALLGATHER", "function": "ncclAllGather", "dtype": "float32", "calls": 1}
             | {"bytes": 524288, "in_run": "never" if never else None}
@@ -177,7 +177,7 @@ def test_collectives_that_only_other_steps_make_are_told(tmp_path):
         assert (code, report["other_steps"]) == (0, [])
     assert told("budget", some, "--budget", known)[1]["explained_by"] == [
         "steps 4,11,18 have 1 ncclAllGather of float32 more, of 512.00 KiB, which is in no step of the run that the "
-        "budget is of"
+        "budget is from"
     ]
     assert last_line(some, "--budget", known) == (1, "Not within the budget.")
     within = f"The usual step is within the budget; 3 other steps make more: {said}."
@@ -199,7 +199,7 @@ def test_other_steps_of_the_budgets_run_may_come_as_often_as_they_like(tmp_path)
     fewer = write(accumulated(20, every_step=in_steps(8, 16, times=2)), tmp_path / "fewer")
     assert last_line(fewer, "--budget", file) == (
         0,
-        "The usual step is within the budget; 2 other steps make more, as none of the budget's run does: steps 8,16 "
+        "The usual step is within the budget; 2 other steps make more, unlike any in the budget's run: steps 8,16 "
         "have 2 ncclAllGather of float32 more, of 1.00 MiB together.",
     )
     larger = write(accumulated(20, every_step=in_steps(8, 16, count=1 << 20, times=3)), tmp_path / "larger")
@@ -207,8 +207,8 @@ def test_other_steps_of_the_budgets_run_may_come_as_often_as_they_like(tmp_path)
     assert (code, report["explained_by"]) == (
         1,
         [
-            "steps 8,16 have 3 ncclAllGather of float32 more, of 24.00 MiB together, a size that it has in no step of "
-            "the run that the budget is of"
+            "steps 8,16 have 3 ncclAllGather of float32 more, of 24.00 MiB together, a size that is in no step of "
+            "the run that the budget is from"
         ],
     )
 
@@ -224,7 +224,7 @@ def test_more_small_collectives_than_in_the_budget_are_over_it(tmp_path):
     file = budget_of(write(accumulated(20, every_step=log), tmp_path / "good"))
     bad = write(accumulated(20, lambda loop: loop.reduce(1), log), tmp_path / "bad")
     code, report = told("budget", bad, "--budget", file)
-    said = "ALLREDUCE: 4 small calls a step (each of less than 16 KiB), where the budget has none"
+    said = "ALLREDUCE: 4 small calls per step (of less than 16 KiB each), but the budget has none"
     assert (code, report["explained_by"]) == (1, [said])
     assert [(small["calls"], small["most_calls"]) for small in report["small"]] == [(4, 0)]
     allowed = json.loads(file.read_text()) | {"others": "allow"}
@@ -241,4 +241,4 @@ def test_more_small_copies_than_in_the_budget_are_told_and_within(tmp_path):
     items = write(accumulated(20, lambda loop: loop.copy("cudaMemcpy", 4)), tmp_path / "items")
     code, report = told("budget", items, "--budget", file)
     assert (code, report["explained_by"]) == (0, [])
-    assert "D2H: 4 small calls a step (each of less than 64 B), where the budget has none" in report["notes"]
+    assert "D2H: 4 small calls per step (of less than 64 B each), but the budget has none" in report["notes"]

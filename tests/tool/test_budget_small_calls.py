@@ -12,7 +12,7 @@ LARGE = (768 * 256, 256 * 1024, 1024 * 256, 256 * 768, 256 * 256, 256 * 4096)
 BIASES = (768, 256, 1024, 256, 256, 256, 256, 256, 10)
 PARAMS = sum(LARGE) + sum(BIASES)
 FROZEN = 7524
-CROSSED = "ALLREDUCE: what differs is taken for calls that are small here or in the budget's run"
+CROSSED = "ALLREDUCE: the difference is assumed to be calls that are small here or in the budget's run"
 
 
 def options(params):
@@ -45,7 +45,7 @@ def test_a_loop_over_parameters_is_within_its_number_of_parameters(beside, tmp_p
     assert [(of["calls"], of["bytes"]) for of in report["small"]] == [small]
     (said,) = [note for note in report["notes"] if "small" in note]
     how = f"among {small[0]} small calls of {small[1] / 1024:.2f} KiB"
-    assert said == f"ALLREDUCE: what is missing is taken for gradients of small parameters, {how}"
+    assert said == f"ALLREDUCE: the missing part is assumed to be gradients of small parameters, {how}"
     text = tprof("budget", folder, *options(PARAMS)).stdout
     assert said + "." in text.splitlines()
 
@@ -55,20 +55,20 @@ def test_frozen_parameters_are_told_as_under(tmp_path):
     code, report = told("budget", folder, *options(PARAMS + FROZEN))
     assert (code, reduced(report)) == (1, (2, PARAMS))
     (said,) = report["explained_by"]
-    how = f"gradients of {PARAMS:,} elements are reduced, where --params says {PARAMS + FROZEN:,}"
-    assert said == f"{how}: there are others, or frozen ones"  # nothing of FSDP's shards
+    how = f"gradients of {PARAMS:,} elements are reduced, but --params says {PARAMS + FROZEN:,}"
+    assert said == f"{how}: there are other or frozen parameters"  # nothing of FSDP's shards
     assert tprof("budget", folder, *options(PARAMS + FROZEN)).stdout.count(" under\n") == 1
     # All small gradients of a loop are not enough either.
     loop = job(tmp_path / "loop", LARGE + BIASES, (1,))
     code, report = told("budget", loop, *options(PARAMS + FROZEN))
     assert code == 1
-    assert any(note.endswith("and are less than what is missing") for note in report["notes"])
+    assert any(note.endswith("but are less than the missing part") for note in report["notes"])
 
 
 def test_a_type_that_nobody_asked_for_is_all_that_is_told_of_a_loop(tmp_path):
     folder = job(tmp_path / "job", LARGE + BIASES, (1,))
     (said,) = told("budget", folder, "--model", "ddp", "--params", PARAMS)[1]["explained_by"]
-    assert said.startswith("ALLREDUCE moves float32 where bfloat16 was expected: 2 times the bytes")
+    assert said.startswith("ALLREDUCE moves float32, but bfloat16 was expected: 2 times the bytes")
 
 
 def test_a_call_that_was_small_is_not_over_a_budget(tmp_path):

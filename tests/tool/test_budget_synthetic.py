@@ -59,7 +59,7 @@ def test_tensor_parallelism_and_fsdp_together(tmp_path):
     [
         ("gather_twice", "each parameter is gathered twice in a step"),
         ("reduce_each_micro_batch", "gradients are reduced 4 times in a step, in each micro-batch, instead of once"),
-        ("fp32", "ALLGATHER moves float32 where bfloat16 was expected: 2 times the bytes"),
+        ("fp32", "ALLGATHER moves float32, but bfloat16 was expected: 2 times the bytes"),
     ],
 )
 def test_what_is_planted_is_named_and_nothing_else(cause, part, tmp_path):
@@ -181,8 +181,8 @@ def test_what_may_be_steps_or_micro_batches_is_asked_for_and_nobody_is_blamed(tm
     options = accumulating(tmp_path / "once")
     done = tprof("budget", tmp_path / "once", *options)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
-    assert "whether the 12 that were found are steps or micro-batches" in done.stderr
-    assert "if each is a step, all is within the budget, and if 4 make a step, not all is" in done.stderr
+    assert "whether the 12 repeats are steps or micro-batches" in done.stderr
+    assert "if each is a step, everything is within the budget; if 4 make a step, not everything is" in done.stderr
     assert "--steps N says how many steps the job made" in done.stderr
     code, report = told("budget", tmp_path / "once", *options, "--steps", 12)
     assert (code, report["explained_by"], report["steps"]) == (0, [], 12)

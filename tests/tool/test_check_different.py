@@ -71,7 +71,7 @@ def test_a_rank_without_lines_is_compared_by_its_ledger(healthy_job, tmp_path):
     (finding,) = worse_than_notes(bad.write(tmp_path / "job", written))
     assert finding["ranks"] == [5]
     assert finding["between"] == [2, 4] and finding["seq"] is None
-    assert "rank 5 has no lines of it" in " ".join(finding["evidence"])
+    assert "rank 5 has no lines for it" in " ".join(finding["evidence"])
 
 
 def test_lines_up_to_the_quota_tell_as_far_as_they_go(healthy_job, tmp_path):
@@ -81,7 +81,7 @@ def test_lines_up_to_the_quota_tell_as_far_as_they_go(healthy_job, tmp_path):
     bad.ranks[5].quota = 4
     (finding,) = worse_than_notes(bad.write(tmp_path / "job", written))
     assert finding["ranks"] == [5] and finding["seq"] is None
-    assert "lines of rank 5 exist for its collectives 0 to " in " ".join(finding["evidence"])
+    assert "rank 5 has lines for collectives 0 to " in " ".join(finding["evidence"])
 
 
 def test_a_skipped_call_among_equal_ones_shows_where_they_end(tmp_path):
@@ -127,7 +127,7 @@ def test_ranks_that_stand_in_one_collective_with_different_arguments(
     mine = job.ranks[rank].inside[0]
     assert f"rank {rank}, {at}: {mine.function} of {mine.count:,} {mine.dtype}" in told
     assert f", {at}: {op.function} of {op.count:,} {op.dtype}" in told
-    assert "nobody is missing" not in told and "network" not in finding["next"]
+    assert "no rank is missing" not in told and "network" not in finding["next"]
     assert "all ranks did the same" not in tprof("check", folder).stdout.splitlines()[0]
     found = json.loads(tprof("check", folder, "--json").stdout)
     assert [c["same"] for c in found["communicators"] if c["id"] == job.id(0)] == [False]

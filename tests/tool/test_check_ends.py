@@ -24,12 +24,12 @@ HELD_UP = {
     "it never came, the others are inside": (faults.plant_killed, {"inside": True}, "stopped",
                                              "never came to collective {at} ({op})"),
     "the others ran to their end": (faults.plant_killed, {"others_go_on": True}, "stopped",
-                                    "the calls end there, which alone proves no divergence"),
+                                    "its calls just end there, which proves no divergence"),
     # How long it stood there is told by its own clock and its own end, however long the others live.
     "it was killed inside": (faults.plant_killed_inside, {}, "stopped",
                              "5.00 us before the end of its trace, and did not return (killed or crashed there)"),
     "it hangs inside": (faults.plant_hung, {}, "hang", "6.000 s before the end of its trace"),
-    "all are inside": (faults.plant_hung, {"others_inside": True}, "hang", "nobody is missing"),
+    "all are inside": (faults.plant_hung, {"others_inside": True}, "hang", "no rank is missing"),
     "it left in order": (faults.plant_left, {}, "stopped", "closed in order before it"),
 }  # fmt: skip
 
@@ -222,4 +222,4 @@ def test_a_dead_child_is_told_apart_from_its_rank(tmp_path):
         assert "note: child 4712 of rank 0 ended without closing" in result.stdout
         assert "launcher" not in result.stdout
     assert re.search(r"ranks 0-3, child \d+ of rank \d", tprof("summary", folder, "--verbose").stdout)
-    assert told("report", folder)[1]["verdict"]["text"].startswith("Nothing is wrong")
+    assert told("report", folder)[1]["verdict"]["text"].startswith("The ranks did nothing wrong")

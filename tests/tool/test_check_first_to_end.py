@@ -49,7 +49,7 @@ FIRST = {
     "nothing tells":
         (crashed([closed(5000)] * 2 + [killed(4000)] * 2), [0, 1, 2, 3], None,
          "ranks 0,1 closed in order at 2025-11-21 00:00:00.500 UTC",
-         "about when ranks 2,3 were killed or crashed: who was first"),
+         "about when ranks 2,3 were killed or crashed: the traces do not tell who was first"),
     # The others are quiet behind its end, as they wait for it until the launcher ends them.
     "one at work": (crashed([killed(100)] + [killed(60_000)] * 3), [0], None),
     # No call was open, and all did as much; but nobody ends one rank of a job seconds before the others.
@@ -81,7 +81,7 @@ def test_who_ended_first_is_named(who, tmp_path):
     assert seq is None or finding["seq"] == seq
     told = "\n".join([finding["text"], *finding["evidence"]])
     assert [words for words in said if words not in told] == []
-    assert "nobody had made a call" not in told
+    assert "no rank had made a call" not in told
 
 
 @pytest.mark.parametrize("before, said", [(1000, True), (100, False)])
@@ -107,7 +107,7 @@ def test_for_how_long_a_job_had_stood_still_is_told_after_it_was_killed(tmp_path
     assert (finding["kind"], finding["severity"], result.returncode) == ("not_closed", "note", 0)
     quiet = f"{(min(ends) * jobs.STEP_NS - last.at * jobs.STEP_NS - 5_000) / 1e9:.3f} s"
     call = f"{last.function}, collective 11 of communicator {job.id(0)}"
-    said = f"nobody had made a call for {quiet} by then; every rank came to the last collective, {call}"
+    said = f"no rank had made a call for {quiet} by then; every rank reached the last collective, {call}"
     assert said in finding["text"]
     assert "heard of" not in json.dumps(finding)
     assert "the launcher's output tells how each rank ended" in finding["next"]
@@ -132,7 +132,7 @@ def verdict_of(folder):
 @pytest.mark.parametrize(
     "ends, said",
     [
-        ([("closed", 5000)] * 4, "Nothing is wrong"),
+        ([("closed", 5000)] * 4, "The ranks did nothing wrong"),
         ([("recovered", 5000)] * 4, "Ranks 0-3 ended without closing: killed by a signal, or"),
         (
             [("recovered", 5000)] * 3 + [("recovered", 4000)],
@@ -203,7 +203,7 @@ def test_who_was_killed_in_a_copy_is_not_blamed_for_what_ended_all(tmp_path, bef
     assert finding["text"] == "ranks 0-2 were killed or crashed" + (
         ": rank 1 fell silent first, 100.00 ms before the others, which does not prove that it ended first"
         if silent
-        else "; who was first, the traces do not tell"
+        else "; the traces do not tell who was first"
     )
     assert "killed or crashed there" not in json.dumps(finding)
     assert ("look at the output of rank 1" if silent else "the launcher's output") in finding["next"]

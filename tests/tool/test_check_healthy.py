@@ -58,7 +58,7 @@ def test_a_job_that_called_nothing_made_no_copies(tmp_path):
     result = tprof("check", job.write(tmp_path / "job"))
     assert result.returncode == 1
     first, *finding = result.stdout.splitlines()
-    assert first == "no communicator: 2 processes made no call that counts"
+    assert first == "no communicator: 2 processes made no counted call"
     assert finding[0] == "warning: no NCCL call and no CUDA copy was counted"
 
 

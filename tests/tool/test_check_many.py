@@ -57,7 +57,7 @@ def test_one_mismatch_is_one_finding_however_many_groups(tmp_path, lines):
     assert (finding["kind"], finding["ranks"]) == ("mismatch", list(range(48)))
     assert "ranks 2-47 issued 9 collectives as ranks 0,1 did, but not the same ones" in finding["text"]
     told = " ".join(finding["evidence"])
-    assert "they differ among themselves too, in 23 ways: shown is ranks 2,3" in told
+    assert "they also differ among themselves, in 23 ways: this shows ranks 2,3" in told
     assert finding["between"] == ([2, 3] if lines else [2, 4])
     assert not lines or ("rank 2, 2: " in told and "rank 0, 2: " in told)
 

@@ -103,10 +103,10 @@ def test_two_all_to_alls_of_one_communicator_that_a_rank_swaps(tmp_path, ranks, 
     both = ranks == 2  # no side is the majority
     assert (finding["kind"], finding["severity"]) == ("p2p_sizes", "error")
     assert (finding["ranks"], finding["seq"]) == ([0, 1] if both else [odd], 16)
-    assert f"message 16 from rank 0 to rank {odd} does not fit: 1000 B sent, 2.34 KiB to be received" in finding["text"]
+    assert f"the two ends of message 16 from rank 0 to rank {odd} differ: 1000 B sent, 2.34 KiB to be received" in finding["text"]
     evidence = "\n".join(finding["evidence"])
     assert f"in a group of {2 * ranks}" in evidence and "the next: 2.34 KiB" in evidence
-    assert f"rank {odd} does these two the other way round" in evidence
+    assert f"rank {odd} makes these two calls in the opposite order" in evidence
     assert ("no side is the majority" in evidence) == both
 
 
@@ -196,7 +196,7 @@ def test_splits_that_do_not_fit_for_some_pairs(tmp_path, ranks):
     finding = only(found(program, tmp_path, places=SHORT))
     assert (finding["kind"], finding["severity"], finding["ranks"]) == ("p2p_sizes", "error", [0])
     assert finding["text"].endswith(
-        "message 16 from rank 0 to rank 1 does not fit: 1.17 KiB sent, 400 B to be received; 2 pairs of ranks have one such, rank 0 in each"
+        "the two ends of message 16 from rank 0 to rank 1 differ: 1.17 KiB sent, 400 B to be received; 2 pairs of ranks have such a message, each with rank 0"
     )
     assert "message 16 from rank 0 to rank 2: 200 B sent, 400 B to be received" in finding["evidence"]
 
@@ -211,7 +211,7 @@ def test_two_messages_of_a_pair_in_another_order(tmp_path):
     program.receive(3, 2, 10)
     finding = only(found(program, tmp_path))
     assert (finding["kind"], finding["ranks"], finding["seq"]) == ("p2p_sizes", [2, 3], 0)
-    assert "rank 3 does these two the other way round" in finding["evidence"]
+    assert "rank 3 makes these two calls in the opposite order" in finding["evidence"]
 
 
 def test_a_microbatch_that_a_stage_does_not_send(tmp_path):
@@ -294,13 +294,13 @@ def test_healthy_jobs_say_nothing_however_they_end(tmp_path, tenth):
 
 @pytest.mark.parametrize("end, kinds", [("closed", ["unmatched_p2p"]), ("recovered", [])])
 def test_without_lines_the_ledgers_tell_that_a_message_lacks_an_end(tmp_path, end, kinds):
-    """In a killed job only where the rings tell that nobody had made a call for long, and these have no ring."""
+    """In a killed job only where the rings tell that no rank had made a call for long, and these have no ring."""
     job = lone("ncclRecv", 3, True).job(end)
     for rank in job.ranks:
         rank.quota = 0
     findings = worse_than_notes(job.write(tmp_path / "job"))
     assert [f["kind"] for f in findings] == kinds
-    assert all("not all have an other end" in f["text"] for f in findings)
+    assert all("some have no counterpart" in f["text"] for f in findings)
 
 
 def test_captured_messages_meet_when_their_graph_is_launched(tmp_path):

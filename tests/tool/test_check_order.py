@@ -149,7 +149,7 @@ def test_devices_that_are_not_through_prove_it(tmp_path):
     time_on_the_device(folder, lambda rank, call: call["seq"] < 7)
     (finding,) = worse_than_notes(folder)
     assert (finding["kind"], finding["severity"]) == ("group_order", "error")
-    assert any("not through with any of these" in line for line in finding["evidence"])
+    assert any("have ended none of these" in line for line in finding["evidence"])
 
 
 @pytest.mark.parametrize("streams", [{}, other_streams()])

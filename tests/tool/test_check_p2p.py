@@ -61,7 +61,7 @@ def test_a_send_and_a_receive_of_different_sizes_in_a_job_that_hung(healthy, pla
     assert finding["severity"] == "error"
     size = 4 * (1000 + n)
     assert finding["text"].endswith(
-        f"message {done + n} from rank {rank} to rank 0 does not fit: {kib(size)} sent, {kib(2 * size)} to be received"
+        f"the two ends of message {done + n} from rank {rank} to rank 0 differ: {kib(size)} sent, {kib(2 * size)} to be received"
     )
 
 

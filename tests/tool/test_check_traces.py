@@ -50,7 +50,7 @@ def test_one_run_of_several_is_chosen(tmp_path):
         later = re.sub(r"17636832\d{11}", lambda m: str(int(m[0]) + 1_000_000), text)  # it is the last to start
         (good / f"bad-{file.name}").write_text(later)
     result = tprof("check", good)
-    assert result.returncode == 1 and "2 jobs of the same time are here" in result.stdout
+    assert result.returncode == 1 and "there are 2 jobs of the same time" in result.stdout
     assert tprof("check", good, "--run", "job-3").returncode == 0
     assert tprof("check", good, "--run", "job-4").returncode == 1
 

@@ -45,14 +45,14 @@ def test_wall_clocks_where_they_are_asked_for(tmp_path):
     truth = clock_job(tmp_path / "run", HOSTS, RANKS, 200)
     trace, said = merged(tmp_path, "--clock", "realtime")
     assert max(errors(trace, truth, RANKS)) > 50_000
-    assert "wall clocks, whose error is not known" in said
+    assert "wall clocks, whose error is unknown" in said
     assert clocks_of(trace) is None
 
 
 def test_calls_that_return_at_once_prove_nothing_of_clocks(tmp_path):
     clock_job(tmp_path / "run", HOSTS, RANKS, 200, seen="host")
     trace, said = merged(tmp_path)
-    assert "wall clocks, whose error is not known" in said and "TPROF_TIMING=events" in said
+    assert "wall clocks, whose error is unknown" in said and "TPROF_TIMING=events" in said
     assert clocks_of(trace) is None
 
 

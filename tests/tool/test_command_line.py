@@ -17,12 +17,12 @@ from lib.tool import generate, tprof
         (["help", "mrge"], "expected a command, found 'mrge': did you mean merge? (tprof --help lists them)"),
         ([], "expected a command, such as tprof run -- CMD, or tprof report DIR (tprof --help lists them)"),
         (["report", "--hlep"],
-         "The following argument was not expected: --hlep: did you mean --help? (tprof report --help tells more)"),
-        (["merge", "DIR", "--outptu=x"], "--output is required: did you mean --output? (tprof merge --help tells more)"),
+         "The following argument was not expected: --hlep: did you mean --help? (see tprof report --help)"),
+        (["merge", "DIR", "--outptu=x"], "--output is required: did you mean --output? (see tprof merge --help)"),
         (["summary", "DIR", "--by", "foo"], "--by: expected one of .*rank.*; found foo .*"),
         (["run", "--quota", "foo", "--", "true"], "--quota: expected bytes such as 64MiB, or 0 for no limit; found foo"),
         (["run", "--ranks", "7-0", "--", "true"], "--ranks: expected ranks such as 0-7,64, or all; found 7-0"),
-        (["summary"], "expected a PATH: there is no run in ./tprof-traces to take for it"),
+        (["summary"], "expected a PATH, as ./tprof-traces has no run"),
     ],
 )  # fmt: skip
 def test_one_line_says_what_was_expected(words, line, tmp_path):
@@ -56,7 +56,7 @@ def test_what_is_no_number_is_one_short_line(command, option, value, expected, t
     behind = ["--", "true"] if command == "run" else [tmp_path]
     done = tprof(command, f"{option}={value}", *behind)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"tprof: {option}: expected {expected}; found '{value}' (tprof {command} --help tells more)\n"
+    assert done.stderr == f"tprof: {option}: expected {expected}; found '{value}' (see tprof {command} --help)\n"
 
 
 def test_numbers_are_taken_as_people_write_them(tmp_path):

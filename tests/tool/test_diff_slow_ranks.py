@@ -21,8 +21,8 @@ def only_in_one(a, b):
     """Returns who is told, after a look at whether the text has the same findings in the same words."""
     found = diff(a, b)["slow_ranks"]
     lines = tprof("diff", a, b).stdout.splitlines()
-    said = [line for line in lines if line.startswith(("In A, and not in B: ", "In B, and not in A: "))]
-    assert said == [f"In {f['only_in']}, and not in {'A' if f['only_in'] == 'B' else 'B'}: {f['text']}" for f in found]
+    said = [line for line in lines if line.startswith(("In A, but not in B: ", "In B, but not in A: "))]
+    assert said == [f"In {f['only_in']}, but not in {'A' if f['only_in'] == 'B' else 'B'}: {f['text']}" for f in found]
     assert not said or lines[1] == said[0]
     return [(f["only_in"], f["kind"], f["ranks"]) for f in found]
 

@@ -104,7 +104,7 @@ def test_a_program_that_is_cut(doctor, tmp_path, size):
     program.chmod(0o755)
     done = doctor.raw("--", program)
     assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(rf"tprof: {program}: byte \d+: expected more of this ELF.*\n", done.stderr)
+    assert re.fullmatch(rf"tprof: {program}: byte \d+: this ELF file is truncated or damaged.*\n", done.stderr)
 
 
 def test_no_byte_of_a_damaged_program_is_more_than_a_finding_or_one_line(tmp_path, doctor):

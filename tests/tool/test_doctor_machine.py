@@ -121,7 +121,7 @@ def test_where_no_folder_can_hold_a_ring_file(tmp_path):
     if done.returncode == 77:
         pytest.skip("needs the right to mount a ramfs")
     finding = only(json.loads(done.stdout), "ring_nowhere", "warning")
-    assert "a kill loses up to 10 s" in finding["text"] and "TPROF_RING_DIR" in finding["next"]
+    assert "a kill would lose up to 10 s" in finding["text"] and "TPROF_RING_DIR" in finding["next"]
 
 
 LIMITS = {

@@ -223,7 +223,7 @@ def test_counts_of_ledgers_need_no_line(tmp_path):
     assert open_
     assert buckets_of(report)["H2D"] == sums(sure)["H2D"]
     (note,) = report["only"]["notes"]
-    assert "without a line are left out, as nothing tells their exact size" in note
+    assert "without a line are left out, as their exact size is unknown" in note
 
 
 @pytest.mark.parametrize("lines", [True, False])
@@ -240,7 +240,7 @@ def test_calls_of_two_threads_are_counted_once(lines, tmp_path):
             loop.reduce(size // 4)
     report = summary_of(loop.job.write(tmp_path / "job"), "--sizes", "1500-")
     assert buckets_of(report).get("ALLREDUCE") == ((6, 2 * (2000 + 1600 + 1700)) if lines else None)
-    said = ["8 calls without a line are left out, as nothing tells their exact size (8 ALLREDUCE)"]
+    said = ["8 calls without a line are left out, as their exact size is unknown (8 ALLREDUCE)"]
     assert report["only"]["notes"] == ([] if lines else said)
 
 
@@ -252,7 +252,7 @@ def test_a_step_leaves_out_calls_without_a_line_and_says_so(tmp_path):
     report = summary_of(loop.job.write(tmp_path / "job"), "--steps", "2-4", "--ops", "ALLREDUCE")
     assert buckets_of(report) == sums(chosen(calls, steps={2, 3, 4}, ops={"ALLREDUCE"}))
     assert report["only"]["notes"] == [
-        "3 calls without a line are left out, as nothing tells their step (3 ALLREDUCE)"
+        "3 calls without a line are left out, as their step is unknown (3 ALLREDUCE)"
     ]
 
 
@@ -313,7 +313,7 @@ def test_copies_without_lines_are_in_the_phase_that_their_thread_tells(tmp_path)
     whole = summary_of(folder, "--by", "phase")
     assert whole["phases"]["backward"]["D2D"]["calls"] == 4 * 5
     assert whole["phases"]["rest"]["D2D"]["calls"] == 4 * 3
-    note = "12 calls without a line are taken for phase other, as nothing tells their phase (12 D2D)"
+    note = "12 calls without a line are counted as phase other, as their phase is unknown (12 D2D)"
     both = ("other,backward", (32, 2120))
     for phase, left in (("backward", (20, 2000)), ("other", (12, 120)), ("forward", None), both):
         report = summary_of(folder, "--phase", phase)
@@ -322,7 +322,7 @@ def test_copies_without_lines_are_in_the_phase_that_their_thread_tells(tmp_path)
     # Where a step is asked for, nothing tells.
     report = summary_of(folder, "--phase", "backward", "--steps", "2-3")
     assert "D2D" not in buckets_of(report)
-    assert report["only"]["notes"] == ["32 calls without a line are left out, as nothing tells their step (32 D2D)"]
+    assert report["only"]["notes"] == ["32 calls without a line are left out, as their step is unknown (32 D2D)"]
 
 
 def test_budget_of_some_ranks(made, tmp_path):

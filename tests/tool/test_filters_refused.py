@@ -28,8 +28,8 @@ BAD = [
     (("--ranks", "90-95"), "--ranks: none of the ranks 90-95 is here; there are ranks 0-3"),
     (("--steps", "7-3"), "--steps: expected 10-, 3-7, 5 or 3,5-7, found '7-3'"),
     (("--steps", "-3"), "--steps: expected 10-, 3-7, 5 or 3,5-7, found '-3'"),
-    (("--steps", "3,"), "--steps: expected names with a comma between each two, found '3,'"),
-    (("--steps", "100-"), "--steps: there are no such steps as 100-; there are 1-8"),
+    (("--steps", "3,"), "--steps: expected names separated by commas, found '3,'"),
+    (("--steps", "100-"), "--steps: there are no steps 100-; there are 1-8"),
     (("--ops", "ncclAllGahter"),
      "--ops: no call is named 'ncclAllGahter'; the job has ALLGATHER, ALLREDUCE, H2D, RESHARDING, cudaMemcpyAsync, "
      "ncclAllGather, ncclAllReduce, ncclReduceScatter"),

@@ -129,8 +129,8 @@ def test_a_line_that_can_not_be_is_refused_with_its_place(say, line, expected):
 
 
 def test_a_ledger_behind_the_footer_is_refused(say):
-    assert "behind the process's tprof_footer" in say(array(header(), comm(), footer(), ledger()))
-    assert "behind the process's tprof_footer" in say(closed(footer()))
+    assert "after the process's tprof_footer" in say(array(header(), comm(), footer(), ledger()))
+    assert "after the process's tprof_footer" in say(closed(footer()))
 
 
 def test_an_epoch_that_goes_back_is_refused(say):
@@ -138,19 +138,19 @@ def test_an_epoch_that_goes_back_is_refused(say):
 
 
 def test_files_that_were_put_together_are_refused(say, tmp_path):
-    assert "nothing behind ']'" in say(closed() + closed(pid=4712))
+    assert "nothing after ']'" in say(closed() + closed(pid=4712))
     # These are so large that only their ends would be read.
     generate(tmp_path / "run", 2, 3000)
     first, second = ((tmp_path / "run" / f"rank-0000{i}.json").read_text() for i in (0, 1))
-    assert "nothing behind ']'" in say(first + second)
+    assert "nothing after ']'" in say(first + second)
     assert "second tprof_header" in say(
         first.removesuffix("\n]\n") + ",\n" + second.removeprefix("[\n")
     )
 
 
 def test_data_behind_the_end_of_the_array_is_refused_and_space_is_not(say, summary):
-    assert "nothing behind ']'" in say(closed() + '{"name":"x"}\n')
-    assert "nothing behind ']'" in say(closed() + "x")
+    assert "nothing after ']'" in say(closed() + '{"name":"x"}\n')
+    assert "nothing after ']'" in say(closed() + "x")
     assert summary(closed() + "\n\n")["buckets"]["ALL"]["calls"] == 1
 
 

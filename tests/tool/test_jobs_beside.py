@@ -81,7 +81,7 @@ def test_jobs_are_told_apart(kind, tmp_path):
     status, found = told("check", folder)
     assert status == 0 and [f["kind"] for f in found["findings"]] == ["other_run"], found
     text = found["findings"][0]["text"]
-    assert text.startswith(f"2 {called} are here and this is the last to start, ")
+    assert text.startswith(f"there are 2 {called}; this is the last to start, ")
     shown, left = re.search(r"to start, (\S+); not shown: (\S+) \(ranks", text).groups()
     seen = []
     for label in (shown, left) if called != "attempts of one run" else ():
@@ -123,7 +123,7 @@ def test_replica_groups(tmp_path):
         place(folder, group, f"group{group}", ranks=4, run_id="x", **MEET[group])
     status, found = told("check", folder)
     assert status == 0 and [f["kind"] for f in found["findings"]] == ["other_run"]
-    assert found["findings"][0]["text"].startswith("8 jobs, some of the same time, are here")
+    assert found["findings"][0]["text"].startswith("there are 8 jobs, some of the same time;")
     for group in range(1, 9):
         assert told("summary", folder, "--run", f"x#{group}")[1]["ranks"] == [0, 1, 2, 3]
 

@@ -127,8 +127,8 @@ def test_of_ranks_that_are_left_out_nothing_comes(traces, tmp_path):
 
 @pytest.mark.parametrize("text, why", [
     ("{", "Chrome"), ("[]", "no event"), ('{"traceEvents": 3}', "Chrome"), ("hello", "JSON"),
-    (json.dumps([op("a", 1)]), "times begin"), (json.dumps({"traceEvents": [op("a", "x")]}), "Chrome"),
-    (json.dumps([op("a", 2_000_000_000_000_000)]), "which rank"),
+    (json.dumps([op("a", 1)]), "origin of its times"), (json.dumps({"traceEvents": [op("a", "x")]}), "Chrome"),
+    (json.dumps([op("a", 2_000_000_000_000_000)]), "its rank"),
 ])
 def test_what_is_no_such_trace_is_refused_in_one_line(traces, tmp_path, text, why):
     (tmp_path / "other.json").write_text(text)
@@ -248,7 +248,7 @@ def test_where_nothing_proves_a_shift_the_wall_clock_stays_and_it_says_so(traces
         marks.clear()
 
     reasons = {
-        other_elements: "into the 12", one_missing: "into the 11", one_elsewhere: "into the 12",
+        other_elements: "to the 12", one_missing: "to the 11", one_elsewhere: "to the 12",
         no_collective: "marks no collective",
     }
     for change, why in reasons.items():

@@ -54,7 +54,7 @@ def test_a_recording_of_another_time_is_left_out(traces, away, ranges):
     base = begin_ns(traces, 1)
     text = recorded(traces, 1, 0, ranges=ranges).replace(str(base - 9_000_000), str(base - 9_000_000 + away))
     bad.write_text(text)
-    assert_left_out(traces, bad, "of another time")
+    assert_left_out(traces, bad, "not this job's")
 
 
 def test_a_recording_of_a_rank_that_is_not_here_is_left_out(traces):
@@ -70,7 +70,7 @@ BROKEN = {
     "a control character": ('"second"', '"sec\x07ond"', "\x07", "a control character"),
     "a line break in a string": ('"second"', '"sec\nond"', "\nond", "a control character"),
     "no comma": ('"x": 1', '"x": 1 2', "2\n", "expected a comma"),
-    "another bracket": ('"x": 1', '"x": 1]', "]", "a bracket that closes none"),
+    "another bracket": ('"x": 1', '"x": 1]', "]", "an unmatched closing bracket"),
     "too deep": ('"x": 1', '"x": ' + "[" * 600, None, "nested too deeply"),
 }
 

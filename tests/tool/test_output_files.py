@@ -50,7 +50,7 @@ def test_what_was_given_is_named_and_not_where_it_is_written_first(words, traces
     missing = tmp_path / "no/such"
     why = {
         missing: f"there is no folder {missing}: make it, or give another name",
-        "/proc": "No such file or directory: give a name in a folder that you may write to",
+        "/proc": "No such file or directory: give a name in a writable folder",
     }
     for folder, reason in why.items():
         command, *options, name = words

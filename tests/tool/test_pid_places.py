@@ -19,8 +19,8 @@ def py_spy(folder):
 @pytest.mark.parametrize("namespace, said", [
     (HOSTS, ""),
     (OURS, ""),
-    (4026532999, " (inside its container: it is not the host's pid)"),
-    (None, " (inside its container, if it is in one: that is not known)"),
+    (4026532999, " (inside its container: not the host's pid)"),
+    (None, " (inside its container, if it has one, which is unknown)"),
 ])  # fmt: skip
 def test_where_a_pid_is_valid_is_said_with_it(namespace, said, tmp_path):
     """The client stands in a call; what its header says of its namespace is changed, in place."""

@@ -95,7 +95,7 @@ def test_a_healthy_job_is_said_to_be_one(many):
     same = f"did the same {made[0]:,} collectives" if len(made) == 1 else (
         f"agreed on {sum(made):,} collectives of {len(made):,} communicators"
     )  # fmt: skip
-    said = f"Nothing is wrong with what the ranks did: 300 ranks {same}"
+    said = f"The ranks did nothing wrong: 300 ranks {same}"
     assert " ".join(done.stdout.split()).startswith(said)
 
 

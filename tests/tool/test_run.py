@@ -78,7 +78,7 @@ def test_the_folder_of_the_setting_is_taken_and_patterns_are_filled_in(bench):
     for pattern in ("x/%r", "%p"):
         done = run(bench, "--out", pattern, "--", "env")
         assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
-        assert "another folder for each process" in done.stderr
+        assert "a folder for each process" in done.stderr
 
 
 def test_traces_are_found_where_a_pattern_puts_them(tmp_path):
@@ -97,7 +97,7 @@ def test_a_folder_that_can_not_be_made_is_one_line(bench):
     reasons = {"/proc/foo": "No such file or directory", "file": "Not a directory", "file/a": "Not a directory"}
     for folder, reason in reasons.items():
         done = run(bench, "--out", folder, "--", "env")
-        line = f"tprof: {folder}: no folder for the traces can be made there ({reason}): give one that can with --out DIR"
+        line = f"tprof: {folder}: no folder for the traces can be made there ({reason}): give another one with --out DIR"
         assert (done.returncode, done.stdout, done.stderr) == (2, "", line + "\n")
 
 
@@ -264,7 +264,7 @@ def test_of_a_job_that_was_started_again_each_attempt_has_its_end_and_the_last_o
     assert why.startswith(f"attempt 1: rank 1 never came to collective 12 ({op.function})")
     assert "(tprof check o --attempt 1)" in said[said.index(why) + 1]
     assert sum(line.startswith("Totals over") for line in said) == 1
-    assert any(line.startswith("Nothing is wrong") for line in said)
+    assert any(line.startswith("The ranks did nothing wrong") for line in said)
     assert "open o/report.html" in result.stderr
     assert (bench / "work/o/report.html").read_text().startswith("<!doctype html><!-- tprof report -->")
 

@@ -98,7 +98,7 @@ def test_a_handler_that_fails_hangs_or_is_slow_loses_its_own_lines_only(tmp_path
     assert first.startswith(two.read_text()) and first.startswith(slow.read_text())
     for command in (hangs, reads_two, a_byte_a_second):
         (line,) = said(done, command)
-        assert "did not end with the job, and was ended by SIG" in line
+        assert "did not end with the job, and was killed by SIG" in line
     for command, how in ((ends, "exited with 3"), (missing, "exited with 127: there is no such command")):
         (line,) = said(done, command)
         assert line.endswith(how)

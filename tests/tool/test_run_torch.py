@@ -93,7 +93,7 @@ def test_who_asks_is_told_the_steps_and_what_it_writes_is_merged_with_its_rank(t
 
 def test_who_writes_nothing_and_who_asks_nothing_is_said(traced, tmp_path):
     done = traced()
-    assert done.returncode == 0 and "told steps 10-12" in done.stderr and "wrote no trace" in done.stderr
+    assert done.returncode == 0 and "asked for steps 10-12" in done.stderr and "wrote no trace" in done.stderr
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["rank-00000.json"]
     done = traced(code="import os, sys\nos.execv(sys.argv[1], [sys.argv[1], '--steps', '3'])\n")
     assert done.returncode == 0 and done.stderr.count("\n") == 1
@@ -105,7 +105,7 @@ def test_where_the_user_has_a_daemon_it_stays_his(traced, tmp_path, name):
     code = "import os, sys\nprint([(k, os.environ[k]) for k in sorted(os.environ) if 'KINETO' in k])\n"
     done = traced(code=code, **{name: "mine"})
     assert done.returncode == 0 and done.stdout == f"{[(name, 'mine')]}\n"
-    assert done.stderr.count("\n") == 1 and f"{name} is set already" in done.stderr
+    assert done.stderr.count("\n") == 1 and f"{name} is already set" in done.stderr
 
 
 def test_what_the_user_set_for_the_profiler_stays(traced):

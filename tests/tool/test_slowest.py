@@ -49,7 +49,7 @@ def test_without_device_times_they_are_the_hosts_and_that_is_said(tmp_path):
     assert [call["ns"] for call in found["calls"][1:]] == [5000, 5000]
     assert first["algbw_GBps"] is None and first["busbw_GBps"] is None
     text = tprof("summary", folder, "--top", 3).stdout
-    assert "host time" in text and "By the host's time, since no call has a device time" in text
+    assert "host time" in text and "By host time, since no call has a device time" in text
 
 
 def test_calls_of_a_group_share_a_time_and_are_one_row(tmp_path):

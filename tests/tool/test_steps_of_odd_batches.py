@@ -71,7 +71,7 @@ def test_a_rank_without_steps_has_its_reason_said(tmp_path):
     rank.ops, rank.end = [op for op in rank.ops if op.at <= loop.steps[3]], "recovered"
     report = told("summary", loop.job.write(tmp_path / "job"), "--by", "step")[1]
     assert len(report["steps"]) == 20
-    why = "rank 1: no steps were found: the calls do not repeat as steps do"
+    why = "rank 1: no steps were found: the calls do not repeat like steps"
     assert report["steps_unknown"] == [why]
     screen = " ".join(tprof("report", tmp_path / "job").stdout.split())
-    assert f"{why}; what needs the steps of all ranks is not known" in screen
+    assert f"{why}; anything that needs the steps of all ranks is unknown" in screen

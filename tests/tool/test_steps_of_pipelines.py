@@ -117,11 +117,11 @@ def test_the_last_stage_alone_does_not_tell(tmp_path):
     assert report["steps_found"] is None
     assert "rank 3: " in report["steps_unknown"][0] and "micro-batch" in report["steps_unknown"][0]
     # A report that does not know praises nothing, and there is a way out.
-    way = "\n{}-> mark them: tprof.step(), or TPROF_STEP=call:FUNCTION that ends each step\n"
+    way = "\n{}-> mark them with tprof.step(), or TPROF_STEP=call:FUNCTION for the call that ends each step\n"
     assert way.format("  ") in tprof("summary", tmp_path / "job", "--by", "step").stdout
     screen = tprof("report", tmp_path / "job").stdout
     assert way.format("") in screen
-    assert "no steps are known, so nothing is known of their speed (TPROF_STEP=call:FUNCTION marks them: the call that ends each)." in " ".join(screen.split())
+    assert "no steps are known, so their speed is unknown (TPROF_STEP=call:FUNCTION names the call that ends each step)." in " ".join(screen.split())
 
 
 def test_ranks_without_lines_leave_the_others_their_steps(tmp_path):

@@ -60,7 +60,7 @@ def test_what_our_own_threads_took_is_a_share_of_the_run(tmp_path):
         ran += round(named(lines, "tprof_ledger")[-1]["ts"] * 1000)
     assert summary_of(tmp_path / "job")["self_cost"] == {"cpu_ns": spent, "in_calls_ns": 0, "run_ns": ran}
     text = tprof("summary", tmp_path / "job").stdout
-    share = re.search(r"^Cost of tprof: 2.00 ms of CPU in threads of its own, ([\d.e-]+)% of the time", text, re.M)[1]
+    share = re.search(r"^Cost of tprof: 2.00 ms of CPU in its own threads, ([\d.e-]+)% of the processes' run time", text, re.M)[1]
     assert float(share) == pytest.approx(100 * spent / ran, rel=0.05)
     # Footers tell what tprof took inside of some calls.
     calls = []
@@ -73,7 +73,7 @@ def test_what_our_own_threads_took_is_a_share_of_the_run(tmp_path):
     in_calls = 300 * calls[0] + 600 * calls[1]
     assert summary_of(tmp_path / "job")["self_cost"]["in_calls_ns"] == in_calls
     text = tprof("summary", tmp_path / "job").stdout
-    assert f"in threads of its own and about {in_calls / 1e6:.2f} ms inside of calls, " in text
+    assert f"in its own threads and about {in_calls / 1e6:.2f} ms inside of calls, " in text
     for rank in (0, 1):
         (tmp_path / f"job/rank-{rank:05}.json").unlink()
     assert "self_cost" not in summary_of(tmp_path / "job")

@@ -130,7 +130,7 @@ def test_calls_that_have_no_line_are_said(tmp_path):
     for rank in job.ranks:
         rank.lines = False
     done = tprof("summary", job.write(tmp_path / "job"), "--hist", "H2D")
-    assert done.returncode == 2 and "calls of H2D, and none has a line" in done.stderr
+    assert done.returncode == 2 and "calls of H2D, but none has a line" in done.stderr
 
 
 def test_operations_have_their_spread_where_lines_are_read(job):

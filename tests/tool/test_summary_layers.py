@@ -372,7 +372,7 @@ def test_processes_of_which_nobody_knows_the_rank_are_said_to_be_none(tmp_path):
     (group,) = layers_of(folder)["groups"]
     assert (group["ranks"], len(group["rows"])) == ([], 3)
     text = tprof("summary", folder, "--by", "layer").stdout
-    assert "processes that are no ranks, on communicators of 2 ranks: 3 units" in text and "rank -1" not in text
+    assert "processes without a rank, on communicators of 2 ranks: 3 units" in text and "rank -1" not in text
 
 
 def test_units_have_the_names_of_ranges_around_their_gathers(tmp_path):

@@ -48,7 +48,7 @@ def test_steps_of_different_numbers_of_micro_batches(tmp_path, kind, turns, no_s
         report = found(loop.job.write(tmp_path / "job"))
         assert len(report["steps"]) == 24
         (note,) = report["steps_unknown"]
-        assert "nothing tells whether these are micro-batches of the step" in note
+        assert "which may be micro-batches of the step" in note
         return
     said = check(loop, tmp_path / "job")
     assert said == ("steps" if no_sync or kind == "tensor_parallel" else "micro-batches")

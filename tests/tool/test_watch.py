@@ -42,7 +42,7 @@ def test_a_command_for_no_process_gets_all_of_a_kind_at_once(tmp_path):
     told = [json.loads(line) for line in lines if line != "run"]
     assert sorted(told, key=str) == sorted(({**f, "processes": []} for f in found), key=str)
     done = tprof("watch", tmp_path / "traces", "--exec", "echo {pid} ran")
-    assert "no process of it runs here" in done.stderr and " ran\n" not in done.stdout
+    assert "none of its processes runs here" in done.stderr and " ran\n" not in done.stdout
 
 
 def test_without_a_command_it_says_what_it_finds(tmp_path):

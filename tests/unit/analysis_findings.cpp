@@ -32,7 +32,7 @@ TEST_CASE("who a finding is about does not grow with the number of processes") {
   const check::Who without = check::Who(all);
   CHECK((without.count == 100'000 && without.no_ranks == 100'000));
   CHECK(without.some.size() < 20);
-  CHECK(check::names_of(without).ends_with(" processes that are no ranks"));
+  CHECK(check::names_of(without).ends_with(" processes without a rank"));
 
   for (std::size_t i = 0; i < processes.size(); ++i) {
     processes[i].header.rank = static_cast<std::int64_t>(i);

@@ -106,7 +106,7 @@ def test_without_tprof_run_one_process_of_a_node_says_that_nobody_reads_its_gpus
     words = [BUILD / "user_tells", "once"]
     ours = {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": local_rank, "TPROF_METRICS": "2s,gpus"}
     done = start(words, tmp_path, libraries=None, **ours)
-    line = "tprof: TPROF_METRICS: lanes of GPUs, and of their host, need `tprof run`: only those of the process are here"
+    line = "tprof: TPROF_METRICS: metrics of GPUs and hosts need `tprof run`: recording the process's only"
     assert (done.code, done.stderr.splitlines()) == (0, [line] if says else [])
     of = lanes(line for line in done.only_rank().lines if line["tid"] == 0)
     assert {"process memory, bytes", "process threads"} <= of.keys() <= PROCESS
@@ -117,5 +117,5 @@ def test_there_are_no_lanes_where_nobody_asked_for_them(setting, tmp_path):
     done = start([BUILD / "user_tells", "once"], tmp_path, libraries=None, RANK="3", WORLD_SIZE="4", **setting)
     assert [line for line in done.only_rank().lines if line.get("cat") == "COUNTER" and line["tid"] == 0] == []
     bad = setting.get("TPROF_METRICS") == "often"
-    expected = "tprof: TPROF_METRICS=often: expected off, or a period from 100ms to 3600s; ,gpus behind it; using off"
+    expected = "tprof: TPROF_METRICS=often: expected off, or a period from 100ms to 3600s, with ,gpus or without; using off"
     assert (done.code, done.stderr.splitlines()) == (0, [expected] if bad else [])

@@ -137,7 +137,7 @@ def test_sums_and_histogram_are_exact_whatever_has_a_line(settings, tmp_path):
     truth = collections.Counter(min(bisect.bisect_right(edges, ns), len(edges) - 1) - 1 for ns in durations)
     assert hist["bins"] == [truth[i] for i in range(len(edges) - 1)]
     text = tprof("summary", tmp_path / "traces", "--by", "range").stdout
-    assert ("std and min are not known" in text) == (without > 0)
+    assert ("std and min are unknown" in text) == (without > 0)
 
 
 def test_a_killed_program_has_told_all_that_it_told(tmp_path):
