@@ -10,8 +10,7 @@ namespace {
 
 using read::Process;
 
-// Returns whom these calls lead to from a rank, and from these ranks on. A call that leads to many
-// is followed once, whoever comes to it.
+// Follows waits from a rank to calls, from these to ranks, and so on. Each call is followed once.
 template <typename CallsOf, typename RanksOf>
 std::set<const Process*> reached(const Process* from, const CallsOf& calls_of,
                                  const RanksOf& ranks_of) {

@@ -13,15 +13,15 @@ struct Deadlock {
     Processes who{};
   };
 
-  Processes who{};  // empty: there is none, so who waits does so for a device
+  Processes who{};  // empty: there is no deadlock, so ranks wait for devices
   std::vector<Place> places{};
-  // Those that stand elsewhere than most of them, or have a part in each of several messages; all,
-  // if nothing tells them from the others.
+  // The ranks at the smaller of two places, or the one that takes part in each of several messages;
+  // all ranks if none stands out.
   Processes odd{};
 };
 
-// Returns ranks that all wait for each other, and for nobody else, in the order of `all`. At least
-// one rank has to wait.
+// Returns ranks that wait for each other and for no other rank, in the order of `all`. At least one
+// rank has to wait.
 Deadlock deadlock_of(const Waits& waits, const Processes& all);
 
 }  // namespace tprof::check

@@ -1,9 +1,8 @@
-// Finds where a job that did not end in order was held up: who waits for whom, and who waits for
-// nobody.
+// Finds where a job is held up that hangs or was killed: which ranks the others wait for.
 //
-// NCCL calls return when the work is enqueued. So this is the host's view: who called a collective
-// and who never did, and which calls did not return. If every rank has called, the device or the
-// network is the place to look.
+// NCCL calls return when the work is enqueued. So this is the hosts' view: which ranks called a
+// collective, and which calls did not return. If every rank has called, look at devices and
+// network.
 #include <algorithm>
 #include <set>
 
@@ -21,10 +20,10 @@ namespace {
 using read::End;
 using read::Process;
 
-// Between calls, a host may wait seconds for its device in a healthy job too.
+// In a healthy job, too, a host may wait seconds for its device between two calls.
 constexpr std::int64_t kQuietNs = 10'000'000'000;
 
-// Ranks that are inside the same call, or that did not come to the same one.
+// Ranks that are inside the same call, or that missed the same one.
 struct Place {
   const OpenCall* call = nullptr;  // null: in no call
   const Missed* missed = nullptr;
@@ -39,7 +38,7 @@ struct Place {
   }
 };
 
-// Tells if it is the first call of its function, type and size on its communicator, on all ranks.
+// Says so if no rank made a call of this function, type and size on this communicator before.
 std::optional<Fact> only_such_call(const Missed& m) {
   if (!m.called || m.called->event.bytes == 0 || m.seq == 0) return std::nullopt;
   const tables::OpKey such = tables::op_of(m.called->event, *m.called->by->process);
@@ -52,7 +51,7 @@ std::optional<Fact> only_such_call(const Missed& m) {
               {{"function", such.name}, {"size", SizeClass{such.bytes_class}}, {"who", m.came}}};
 }
 
-// True if the call was open for longer than a kill inside it would explain.
+// True if the call was open for longer than calls of a working process are.
 bool long_open(const OpenCall* call) {
   return call != nullptr && call->stood_ns() >= kHangNs;
 }
@@ -65,7 +64,7 @@ class HeldUp {
  public:
   HeldUp(const Case& c, Findings& found) : case_(c), waits_(waits_of(c)), found_(found) {}
 
-  // Adds one finding per place at which the job is held up.
+  // Adds a finding for each place where the job is held up.
   void find() {
     const std::size_t before = found_.size();
     const std::vector<Place> held_up = places();
@@ -79,9 +78,9 @@ class HeldUp {
   }
 
  private:
-  // Returns the places of ranks that somebody waits for and that wait for nobody. If nobody is
-  // missed, returns those of all open calls. They are in the order of the job, which does not
-  // depend on how the files were read.
+  // Returns the places of ranks that others wait for and that wait for nobody. If no rank is
+  // missed, returns the places of all open calls. Their order is the job's, whatever order files
+  // were read in.
   std::vector<Place> places() const {
     std::vector<Place> places;
     for (const Process* p : case_.job.processes) {
@@ -99,14 +98,14 @@ class HeldUp {
     return places;
   }
 
-  // Returns the earliest call among those that the process missed.
+  // Returns the earliest call that the process missed.
   const Missed* first_missed(const Process* p) const {
     const std::vector<const Missed*> all = waits_.missed_by(p);
     return all.empty() ? nullptr : *std::ranges::min_element(all, {}, &Missed::called_ns);
   }
 
-  // Returns the open call that has been open longest among these, preferring processes on this
-  // host. Null if there is none, or if it is not known for how long.
+  // Returns the call that is open longest, preferring processes of this host. Null if there is
+  // none, or its time is not known.
   const OpenCall* longest(const Processes& processes, const std::string& boot_id = "") const {
     const OpenCall* most = nullptr;
     std::pair<bool, std::int64_t> far(false, -1);
@@ -119,8 +118,8 @@ class HeldUp {
     return most;
   }
 
-  // True if the process runs, or lived on for long without a call, or while somebody was inside
-  // `call`. A process that ended did not hang, however long the others waited for it afterwards.
+  // True if the process runs, or lived for long without a call, or while another one was inside
+  // `call`. A process that ended did not hang, however long others waited for it afterwards.
   bool stood_still(const Process& p, const OpenCall* call) const {
     if (is_as_of_now(p) || p.end == End::closed) return is_as_of_now(p);
     if (idle_ns(p, case_).value_or(0) >= kQuietNs) return true;
@@ -129,7 +128,7 @@ class HeldUp {
     return doubt && end_ns(p) - *call->since_ns - *doubt >= kHangNs;
   }
 
-  // How long each of these had made no call when its trace ended.
+  // Returns how long all of these had made no call when their traces ended.
   std::optional<Ns> made_none_for(const Processes& who) const {
     std::int64_t least = INT64_MAX;
     for (const Process* p : who) {
@@ -140,14 +139,14 @@ class HeldUp {
     return Ns{least};
   }
 
-  // True if the process stands in a copy that had not stood for long when somebody else ended, with
-  // work left undone.
+  // True if the process is inside a copy that began about when another process left with work
+  // undone.
   bool left_alone(const Process& p) const {
     const auto since = waits_.open_call(&p)->since_ns;
     return since && std::ranges::any_of(gone_, [&](const Process* q) {
              if (q == &p || !ended_before(*q, p, case_)) return false;
              const std::int64_t doubt = clock_doubt_ns(p, *q, case_).value_or(0);
-             // One that closed long before may have been through.
+             // A process that closed long before may have had no work left.
              const bool at_once = *since - doubt - kHangNs < latest_ns(*q);
              return *since + kHangNs >= end_ns(*q) - doubt && (q->end == End::recovered || at_once);
            });
@@ -192,7 +191,7 @@ class HeldUp {
                {"hung_or_killed", !running && !hang && !call.since_ns},
                {"killed", !running && !hang && !alone && call.since_ns.has_value()}}};
     set_since(text, call);
-    // Where the ranks stood for different times, that of the first says nothing of the others.
+    // If the ranks were inside for different times, none is told.
     const bool alike = std::ranges::all_of(who, [&](const Process* p) {
       return std::abs(waits_.open_call(p)->stood_ns() - call.stood_ns()) * 20 <= call.stood_ns();
     });
@@ -243,19 +242,19 @@ class HeldUp {
     }
   }
 
-  // Says what these did that did not come.
+  // Says what the absent ranks did.
   Fact how_absent(const Missed& m, const Processes& who, bool hang, const OpenCall* stood) const {
     if (std::ranges::any_of(who, &Process::snapshot)) return {Say::runs_unknown};
     if (all_ended(who, End::closed)) return {Say::closed_before, {{"status", exit_status_of(who)}}};
     if (!hang) return {Say::stopped_there};
     Fact still{Say::stood_still, {{"who", who}, {"quiet", made_none_for(who)}}};
-    // Hosts run ahead: who is behind in calls may wait for what another's device does not do.
-    // Not so where those that came stand in the very call.
+    // Hosts run ahead of devices: a host that is behind may wait for its device, and that for
+    // others. This is excluded if the others are inside the very call.
     const bool in_it =
         m.of_message() || m.of_life() ||
         (stood != nullptr && stood->communicator == m.communicator && stood->seq == m.seq);
     if (in_it) return still;
-    // Hosts wait for no device that is known to be through with all that others came to.
+    // A host does not wait for its device if that has ended all that the others called.
     const auto reads = [&](const Process* p) {
       return !has_all_ends(*p) && idle_since_ns(*p, case_) &&
              case_.calls(*p).last->bucket == Bucket::D2H;
@@ -264,7 +263,7 @@ class HeldUp {
     return still;
   }
 
-  // A dump does not tell of messages that ended.
+  // Dumps have no messages that ended.
   static Fact ends_of_messages(const Missed& m, const Processes& who) {
     return {Say::ends_of_messages,
             {{"who", m.came},
@@ -297,7 +296,7 @@ class HeldUp {
     }
     shorten(each, 8);
     shorten(evidence, 8);
-    // One may be killed at work between two calls. Where nobody made a call for long, nobody could.
+    // A working process may be killed between two calls, but not if no rank made a call for long.
     const bool stand =
         std::ranges::any_of(deadlock.who, [](const Process* p) { return is_as_of_now(*p); }) ||
         long_open(longest(deadlock.who)) || stood_ns(deadlock.who, case_);
@@ -336,7 +335,7 @@ class HeldUp {
     if (s.idle.empty()) f.next = Fact{Say::look_at_network};
   }
 
-  // Adds the limits that hold for every place.
+  // Adds what is not known, whatever the place.
   void add_limits(Finding& f) const {
     const Processes& all = case_.job.processes;
     const auto say = [&](Say what, const auto& who) {
@@ -358,7 +357,7 @@ class HeldUp {
 
   const Case& case_;
   const Waits waits_;
-  // The first that ended, by whom others were left alone.
+  // The first processes that ended: they may have left others waiting.
   const Processes gone_ = earliest_of(select(case_.job.processes, [](const Process& p) {
     return !p.comms.empty() && (p.end == End::closed || p.end == End::recovered);
   }));

@@ -1,5 +1,5 @@
-// Finds who has not come to a call that makes or ends a communicator, in which others stand, and
-// which of these calls NCCL refused.
+// Finds ranks that missed a call that makes or ends a communicator, while others are inside it, and
+// calls that NCCL refused.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -19,12 +19,12 @@ bool ends_one(const LifeCall& c) {
   return c.name == "ncclCommFinalize" || c.name == "ncclCommDestroy";
 }
 
-// True if all ranks of the communicator that it was given have to come.
+// True if all ranks of its communicator have to make the call.
 bool is_of_given(const LifeCall& c) {
   return c.comm && !c.name.str().starts_with("ncclCommInit");
 }
 
-// Calls with one key meet; empty: not known which do.
+// Calls with the same key meet; empty: not known.
 std::string key_of(const Process& p, const LifeCall& c) {
   constexpr std::string_view kOfOneRank[] = {"ncclCommAbort", "ncclCommRevoke", "ncclCommInitAll"};
   if (std::ranges::find(kOfOneRank, std::string_view(c.name)) != std::end(kOfOneRank)) return "";
@@ -34,7 +34,7 @@ std::string key_of(const Process& p, const LifeCall& c) {
   return std::string(c.name) + ' ' + comm->id.str() + ' ' + std::to_string(c.seq);
 }
 
-// True if the rank came to the call, with the communicator that it was given or has made.
+// True if the rank made the call. `comm`: the communicator that the call takes or makes.
 bool came(const read::Comm* comm, const LifeCall& c) {
   if (comm == nullptr || !is_of_given(c)) return comm != nullptr;
   if (c.name == "ncclCommSplit") return comm->splits > c.seq;
@@ -46,14 +46,14 @@ bool came(const read::Comm* comm, const LifeCall& c) {
 
 using Expected = std::vector<std::pair<const Process*, const read::Comm*>>;
 
-// Those that may have to come, with the communicator that they were given, or have made.
+// Returns the ranks that may have to make the call, each with its communicator.
 Expected expected(const OpenCall& call, const Case& c, const Waits& waits) {
   const LifeCall& life = *call.life;
   Expected all;
   if (is_of_given(life)) {
     if (call.communicator == nullptr) return all;
     for (const Member& m : call.communicator->members) {
-      // A communicator is ended together on a host.
+      // Only ranks of one host end a communicator together.
       const bool here = m.process->header.boot_id == call.process->header.boot_id;
       if (!ends_one(life) || here) all.emplace_back(m.process, m.comm);
     }
@@ -69,7 +69,7 @@ Expected expected(const OpenCall& call, const Case& c, const Waits& waits) {
   return all;
 }
 
-// NCCL gave the rank this back there; 0: it did not come, or that is not known.
+// Returns the error that NCCL returned to the rank; 0: the rank did not call, or nothing is known.
 std::uint64_t result_of(const Process& p, const std::string& key, const Case& c) {
   const auto& failed = c.calls(p).failed_life;
   const auto same =
@@ -77,7 +77,8 @@ std::uint64_t result_of(const Process& p, const std::string& key, const Case& c)
   return same == failed.end() ? 0 : same->result;
 }
 
-// If they are more ranks than are missing, those that wait for others are not looked for first.
+// Returns the ranks that may be missing. If there are too many, leaves out those that wait for
+// others.
 Processes who_it_may_be(Processes absent, std::uint64_t missing, const Case& c,
                         const Waits& waits) {
   std::erase_if(absent, [&](const Process* p) { return on_its_way(*p, c); });

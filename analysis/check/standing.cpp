@@ -26,7 +26,7 @@ struct Within {
   Processes who{};
 };
 
-// Returns those of each thread, the one of its open or last call first.
+// Returns them for each thread; the thread of the open or last call comes first.
 std::vector<Within> ranges_of(const Process& p, const Case& c, const OpenCall* call) {
   const auto& calls = c.calls(p);
   std::optional<std::int64_t> its_thread;
@@ -46,7 +46,7 @@ std::vector<Within> ranges_of(const Process& p, const Case& c, const OpenCall* c
   return all;
 }
 
-// Adds those of a few threads, equal ones once.
+// Adds the ranges of a few threads. Equal ones are said once.
 void add_ranges(const Case& c, const Waits& waits, const Processes& who, Finding& f) {
   std::vector<Within> places;
   for (const Process* p : who) {
@@ -84,7 +84,8 @@ Fact last_call(const Process& p, const Case& c) {
            {"none_for", before_end(p, *idle_since)}}};
 }
 
-// From when the first of them stands in its call, or made none, to where their traces end.
+// Returns the time from when the first of them entered its call, or made its last, to the end of
+// their traces.
 std::optional<TimeRange> time_of(const Case& c, const Waits& waits, const Processes& who) {
   std::optional<TimeRange> time;
   for (const Process* p : who) {

@@ -15,14 +15,14 @@ void set_since(Fact& fact, const OpenCall& call);
 // "rank 3 was inside ncclAllReduce, … since …"
 Fact inside(const OpenCall& call);
 
-// Says who made the call that somebody missed.
+// Says which ranks made the call that others missed.
 Fact callers(const Missed& m);
 
-// Says that these have not come to what others wait in, or were refused there, and what they did.
+// Says that these ranks missed what others wait in, or were refused there, and what they did.
 Fact not_come(const Missed& m, const Processes& who, const Fact& then);
 
-// Adds evidence of where in the program these are and what the first of them did last, and says
-// since when they stand there and what to do next.
+// Adds evidence: where in the program these ranks are, what the first of them did last, since when,
+// and what to do next.
 void add_standing(const Case& c, const Waits& waits, const Processes& who, Finding& f);
 
 }  // namespace tprof::check

@@ -1,4 +1,4 @@
-// Finds calls at which devices stand though all ranks have come to them.
+// Finds calls that all ranks made and no device ends.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,16 @@
 
 namespace tprof::check {
 
-// The devices of all ranks that such a call takes stand at it or behind it, and none waits there
-// for another.
+// All ranks of the call made it, their devices have come no further, and no rank waits for another.
 struct Stuck {
   const Operation* call = nullptr;
   const Communicator* communicator = nullptr;
   Processes who{};
-  Processes idle{};  // of these, whose devices have not begun it; empty: all have, or none has
+  Processes idle{};  // ranks whose devices have not begun it; empty: all have, or none has
   std::int64_t called_ns = 0;  // CLOCK_REALTIME
 };
 
-// By when they were called.
+// Returns them in the order in which they were called.
 std::vector<Stuck> stuck_calls(const Case& c, const Waits& waits);
 
 }  // namespace tprof::check

@@ -13,7 +13,7 @@ namespace {
 using read::End;
 using read::Process;
 
-// The channel in which a call is numbered; nullopt if it has no number.
+// Returns the channel in which a call is numbered; nullopt if it has no number.
 std::optional<ChannelKey> channel_of(const OpenCall& call) {
   if (call.member == nullptr || !call.seq || (!call.collective && !call.peer)) return std::nullopt;
   return ChannelKey{call.member->comm->comm, call.collective ? ChannelKey::kEverybody : *call.peer,
@@ -51,7 +51,7 @@ class Finder {
     return {&p, &case_.communicators[in->communicator], in->member, function};
   }
 
-  // A running process is inside a call most of its time, so only long ones count.
+  // A running process is inside some call most of the time, so only long ones count.
   void add_open_calls(const Process& p) {
     if (p.end == End::closed || p.end == End::lost) return;
     if (!case_.has_lines(p)) return add_open_rows(p);
@@ -73,7 +73,7 @@ class Finder {
       });
     }
     for (const read::LifeCall& c : calls.open_life) {
-      // The work of others is done when their group ends.
+      // Calls in a group take effect when the group ends.
       if (c.group_ends) add(c, [&](OpenCall& call) { call.life = &c; });
     }
   }
@@ -95,14 +95,14 @@ class Finder {
     return open == entered_.end() ? nullptr : open->second;
   }
 
-  // Returns how many collectives it came to.
+  // Returns how many collectives it has called.
   std::uint64_t came_to(const Member& m) const {
     const OpenCall* open = entered(m.process, {m.comm->comm});
     return std::max(m.count(), open == nullptr ? 0 : *open->seq + 1);
   }
 
-  // Returns a time, on its host's clock, by which it had called its last collective of the
-  // communicator.
+  // Returns a time by which it had called its last collective of the communicator, on its host's
+  // clock.
   std::int64_t called_ns(const Member& m) const {
     const Process& p = *m.process;
     const auto& calls = case_.calls(p);
@@ -127,7 +127,8 @@ class Finder {
            });
   }
 
-  // True if somebody is past this call, and its snapshot is too old to show that it did not return.
+  // True if another rank is past this call, and the snapshot is too old to show that it did not
+  // return.
   bool may_have_returned(const OpenCall& call) const {
     const auto key = channel_of(call);
     if (!key) return false;
@@ -142,8 +143,8 @@ class Finder {
     return may_have_gone_on(*call.process, p, idle_since_ns(p, case_).value_or(end_ns(p)));
   }
 
-  // Finds the oldest call that the rank's device has not ended, where that is known: what was
-  // called behind it may have to wait for it.
+  // Finds the oldest call that the rank's device has not ended, if known. Later calls may have to
+  // wait for it.
   void find_front(const Process& p) {
     if (p.end == End::closed) return;
     const Operation* front = nullptr;
@@ -157,20 +158,20 @@ class Finder {
     if (front != nullptr) waits_.fronts[&p] = front;
   }
   bool is_left(const Member& m, const Operation& o) const {
-    if (o.message()) return m.dumped();  // a dump has but those that have not ended
+    if (o.message()) return m.dumped();  // a dump has only messages that have not ended
     const auto ended = ended_by(m, case_);
     return ended && *ended <= o.seq && (o.bytes != 0 || m.dumped());
   }
 
-  // A device that stands at a call waits for those that have not called it, or stand at an older
-  // one. Where this is known of a rank, it is what the rank waits for. (Some of several messages
-  // that are made together may have come.)
+  // A device waits in its oldest call for ranks that have not called it, or whose devices are at an
+  // older one. If this is known of a rank, it is what the rank waits for. (Some of several messages
+  // that are made together may have arrived.)
   void wait_in_turn(const Process& p) {
     const auto front = waits_.fronts.find(&p);
     if (front == waits_.fronts.end()) return;
     const Operation& call = *front->second;
     const Communicator* comm = &case_.communicators[case_.membership(p, call.comm)->communicator];
-    // Its other ranks wait in a collective as this one does.
+    // All ranks of a collective wait alike.
     const bool known = !call.message() && !looked_at_.emplace(comm, call.seq).second;
     if (!known && is_alone(call, p)) wait_in(p, call);
   }
@@ -221,8 +222,8 @@ class Finder {
     return nullptr;
   }
 
-  // Finds the first collective that not all members have called. Those that came to it wait for
-  // those that did not, on the device or inside the call.
+  // Finds the first collective that not all members have called. The ranks that called it wait for
+  // the others, on the device or inside the call.
   void wait_for_absent(const Communicator& c) {
     Members known;
     for (const Member& m : c.members) {
@@ -237,7 +238,7 @@ class Finder {
     std::erase_if(absent, [&](const Member* m) {
       return on_its_way(*m->process, case_) || may_have_gone_on(*m->process, came);
     });
-    // If all got equally far, nobody waits, unless for ranks of which nothing is known.
+    // If all known ranks made as many calls, they wait at most for unknown ones.
     if (came.empty() || absent.empty()) return;
     waits_.add({.communicator = &c,
                 .seq = seq,
@@ -246,14 +247,14 @@ class Finder {
                 .called = find_call(came, seq, case_, looks_)});
   }
 
-  // True if what the process did not call it will not: it ended before the other one, or stands
-  // still as all do. Messages are in flight whenever a job is killed.
+  // True if the process will make no further call: it ended before the other one, or no rank makes
+  // calls any more. Otherwise its message may be on its way when a job is killed.
   bool will_not_come(const Process& p, const Process& other) {
     if (!stands_) stands_ = stood_ns(case_.job.processes, case_).has_value();
     return p.end == End::closed || is_as_of_now(p) || *stands_ || ended_before(p, other, case_);
   }
 
-  // Finds the first message of which only one of the two has called its end.
+  // Finds the first message that only one of its two ranks has called.
   void wait_for_other_end(const Channel& channel) {
     for (const std::size_t mine : {0, 1}) {
       const ChannelEnd& end = channel.ends[mine];

@@ -18,8 +18,8 @@ struct Missed;
 // A call that did not return.
 struct OpenCall {
   const read::Process* process = nullptr;
-  const Communicator* communicator = nullptr;  // null: a copy, or it is made by this call
-  const Member* member = nullptr;              // the process as a member of it
+  const Communicator* communicator = nullptr;  // null: a copy, or the call makes it
+  const Member* member = nullptr;              // the process in it
   std::string function{};
   bool collective = false;
   std::optional<std::uint64_t> seq{};
@@ -27,27 +27,27 @@ struct OpenCall {
   std::optional<std::int64_t> since_ns{};  // CLOCK_REALTIME; unknown without a line
   std::optional<std::int64_t> thread{};    // unknown without a line, too
   const read::LifeCall* life = nullptr;    // it makes or ends a communicator
-  const Missed* meeting = nullptr;         // of `life`, where it is known how many have to come
+  const Missed* meeting = nullptr;         // for `life`, if the number of ranks is known
 
   std::string made() const { return life == nullptr ? "" : life->id.str(); }
   std::int64_t stood_ns() const;  // on its process's own clock; 0 if not known
 };
 
-// Something that is waited for: a collective that not all members of a communicator called, the
-// other end of a message, or a call of a communicator's life.
+// Something that ranks wait for: a collective that not all members called, the other end of a
+// message, or a call that makes or ends a communicator.
 struct Missed {
   const Communicator* communicator = nullptr;
   std::uint64_t seq = 0;
   Processes came{};
-  Processes absent{};                    // empty: who of several it is, is not known
+  Processes absent{};                    // empty: unknown which of several
   const OpenCall* open = nullptr;        // the message or call of a communicator's life, if in it
   std::optional<KnownCall> called{};     // the collective's call, from a member that has a line
   const ChannelEnd* end = nullptr;       // of a message: of who came
   const Operation* operation = nullptr;  // its call, if that is known
-  // These are of a call of a communicator's life.
-  std::uint64_t ranks = 0;    // that have to come
+  // For a call that makes or ends a communicator:
+  std::uint64_t ranks = 0;    // that have to make it
   std::uint64_t missing = 0;  // fewer than `absent` if it is not known which
-  std::uint64_t refused = 0;  // `absent` came, and got this back; 0: they did not
+  std::uint64_t refused = 0;  // the error that `absent` got; 0: they did not call
   Processes returned{};
 
   bool of_message() const { return end != nullptr; }
@@ -58,12 +58,12 @@ struct Missed {
 };
 
 struct Waits {
-  std::vector<OpenCall> open;  // of killed processes, and long ones of running ones
+  std::vector<OpenCall> open;  // of killed processes; of running ones, if open for long
   std::deque<Missed> missed;
   std::map<const read::Process*, const OpenCall*> stands_in;  // the first open call of each
-  std::map<const read::Process*, const Missed*> on;           // for each that waits, the first
-  std::map<const read::Process*, std::vector<const Missed*>> absent;  // what each did not come to
-  // The oldest call that a rank's device has not ended, where that is known.
+  std::map<const read::Process*, const Missed*> on;           // the first that each waits for
+  std::map<const read::Process*, std::vector<const Missed*>> absent;  // what each rank missed
+  // The oldest call that a rank's device has not ended, if known.
   std::map<const read::Process*, const Operation*> fronts;
 
   const OpenCall* open_call(const read::Process* p) const {  // null: none
@@ -79,13 +79,13 @@ struct Waits {
 
 Waits waits_of(const Case& c);
 
-// Adds the calls that make or end a communicator, in which ranks stand (life_waits.cpp).
+// Adds calls that make or end a communicator, if ranks are inside them (life_waits.cpp).
 void add_life_waits(const Case& c, Waits& waits);
 
 // True for a running process that made a call lately, or whose last call is not known.
 bool on_its_way(const read::Process& process, const Case& c);
 
-// The id of the communicator that such a call makes or ends, or that a child comes from.
+// Returns the id of the communicator that such a call makes or ends, or that it splits.
 std::string communicator_of(const read::Process& process, const read::LifeCall& call);
 
 }  // namespace tprof::check

@@ -36,7 +36,7 @@ std::vector<std::pair<Node, CallOf>> calls_at_work(const graph::Model& model) {
   return places;
 }
 
-// What a rank computes between two places of a step: kernel edges `from` up to `to`.
+// A rank computes this between two places of a step, on the kernel edges `from` up to `to`.
 struct Stretch {
   std::uint32_t from = 0;
   std::uint32_t to = 0;

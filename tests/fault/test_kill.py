@@ -44,6 +44,7 @@ def kill_a_storm(
 ) -> Remains:
     storm = runs.client("storm", pause_us)
     with runs.standing(folder, storm, libraries=libraries, **env) as process:
+        runs.until(lambda: list((folder / "traces").glob("*.json")))  # a thread of its own makes it
         time.sleep(delay_s)
         process.kill()
         _, complaints = process.communicate()
