@@ -225,16 +225,14 @@ class Builder {
   bool host_waited(std::uint32_t r, std::size_t copy) const {
     const run::Calls& c = run_.ranks[r].calls;
     const std::vector<run::Blocked>& blocked = run_.ranks[r].blocked;
-    const auto next = std::ranges::lower_bound(blocked, c.ended_ns[copy], {},
-                                               [](const run::Blocked& b) { return b.host.to_ns; });
+    const auto next = run::first_ended_after(blocked, c.ended_ns[copy] - 1);
     return next != blocked.end() && next->host.from_ns < c.ended_ns[copy] &&
            next->bytes == c.bytes[copy] && next->to_device == (c.bucket[copy] == Bucket::H2D);
   }
 
   // True if its host was blocked and went on within this time.
   static bool goes_on_within(const run::Rank& rank, const run::Interval& time) {
-    const auto next = std::ranges::upper_bound(rank.blocked, time.from_ns, {},
-                                               [](const run::Blocked& b) { return b.host.to_ns; });
+    const auto next = run::first_ended_after(rank.blocked, time.from_ns);
     return next != rank.blocked.end() && next->host.to_ns <= time.to_ns;
   }
 

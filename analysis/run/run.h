@@ -84,6 +84,11 @@ struct Blocked {
   std::uint64_t bytes = 0;
 };
 
+// The first of these, sorted by end, that ended later; the end if none did.
+inline auto first_ended_after(const std::vector<Blocked>& blocked, std::int64_t ns) {
+  return std::ranges::upper_bound(blocked, ns, {}, [](const Blocked& b) { return b.host.to_ns; });
+}
+
 // The time from where a host began a step to where it began the next.
 struct Step {
   std::int64_t number = 0;

@@ -146,8 +146,7 @@ void Changes::unblock(std::size_t rank, const run::Blocked& copy) {
   if (begin != work.end()) goes_on(*begin);
   // If another copy blocks before the work begins, the work waits for that one.
   const std::vector<run::Blocked>& blocked = model_.run().ranks[rank].blocked;
-  const auto again = std::ranges::upper_bound(blocked, copy.host.to_ns, {},
-                                              [](const run::Blocked& b) { return b.host.to_ns; });
+  const auto again = run::first_ended_after(blocked, copy.host.to_ns);
   const bool blocked_again =
       again != blocked.end() && begin != work.end() && again->host.from_ns < g_.at_ns[*begin];
   // If the copy was timed on the device, it takes no time there either.

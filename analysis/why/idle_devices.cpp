@@ -1,4 +1,5 @@
-// The devices of all ranks are idle in every step, as their hosts don't launch work in time.
+// Devices are idle in every step, as their hosts don't launch work in time. The others wait for
+// them.
 #include <algorithm>
 
 #include "why/causes.h"

@@ -43,10 +43,10 @@ inline double median_error(const std::vector<double>& of) {
   return of.size() < 2 ? 0 : 1.2533 * width(of) / std::sqrt(static_cast<double>(of.size()));
 }
 
-// Chance does it more often, in one of all that were looked at; else it is none.
+// A result is not taken for chance if chance gives it less often, to any of those looked at.
 inline constexpr double kChance = 0.01;
 
-// How likely k or more of n happen, each of which happens with this probability.
+// Returns the probability of k or more of n events, each with probability `each` (binomial tail).
 inline double chance_of(std::size_t k, std::size_t n, double each) {
   if (k == 0 || each >= 1) return 1;
   const auto all = static_cast<double>(n);

@@ -53,9 +53,9 @@ void uneven_ranks(const Evidence& e, check::Findings& found) {
   if (e.replays == nullptr || e.steps.size() < 4) return;
   std::vector<double> lost = lost_by(e, every_rank(e));
   const double all_ns = mean(lost);
+  if (all_ns < kLeastLost * e.step_ns) return;
   std::vector<Replays::Turn> turns = e.replays->turns();  // of steps that lose something
   std::erase_if(turns, [&](const Replays::Turn& turn) { return lost[turn.step] * 2 <= all_ns; });
-  if (all_ns < kLeastLost * e.step_ns) return;
   if (static_cast<double>(turns.size()) < kLeastSteps * static_cast<double>(lost.size())) return;
   Places who = every_rank(e);
   std::optional<Slow> set = whose(e, turns);
