@@ -83,7 +83,7 @@ Processes first_to_end(const Processes& ended, const Case& c) {
   return first;
 }
 
-// Who ended first and who did not.
+// The processes that ended first, and the others.
 struct Ends {
   Processes ended{};    // all that ended
   Processes closed{};   // the first, if they closed

@@ -155,7 +155,7 @@ struct Finding {
   std::optional<TimeRange> time{};   // nullopt: not known
   std::optional<StepRange> steps{};  // nullopt: unknown
   text::Ranks in_steps{};            // which of these; empty: unknown
-  // Where the problem is, as far as known.
+  // The place of the problem, as far as known.
   std::string communicator{};                       // id; empty: none
   std::optional<std::uint64_t> seq = std::nullopt;  // of a collective on it
   // The narrowest known half-open range that contains the collective.

@@ -35,7 +35,7 @@ struct CallSums {
   bool operator==(const CallSums&) const = default;
 };
 
-// Where a rank's lines and its ledger disagree: nowhere on nearly every rank.
+// A rank's lines and its ledger disagree in these. Nearly every rank has none.
 struct Sums {
   // The key that a ledger row and the lines of its calls share.
   using Key = std::tuple<Bucket, text::Kept, text::Kept, std::int64_t, Mode>;

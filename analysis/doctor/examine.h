@@ -75,7 +75,7 @@ inline constexpr const char* kOldestGlibc = "2.28";
 // list, it stays there; other copies are removed.
 std::string preload_list(const std::filesystem::path& library);
 
-// Where a program runs the command in its arguments.
+// The place where a program runs the command in its arguments.
 enum class Runs { nothing, here, on_other_hosts, in_container };
 
 struct Program {

@@ -1,4 +1,4 @@
-// Where a process goes in a merged trace, its times there, and the filters.
+// Places processes in a merged trace: their lanes, their times, and the filters.
 #pragma once
 
 #include <nlohmann/json.hpp>

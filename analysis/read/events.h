@@ -145,7 +145,7 @@ struct ThreadName {
   std::string name;
 };
 
-// Which calls the user asked for; empty: all. Readers still get all lines, since steps and times
+// The calls that the user asked for; empty: all. Readers still get all lines, since steps and times
 // come from all of them, and look at `chosen` themselves.
 struct Chosen {
   std::function<bool(const Process&, const Event&)> call{};

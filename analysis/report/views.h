@@ -19,7 +19,7 @@ namespace tprof::report {
 // `none`: not given.
 enum class By { none, size, op, comm, dtype, range, phase, step, site, layer, rank, wait };
 
-// Which filters a table honours: all, ranks and steps, ranks, or none.
+// The filters that a table honours: all, ranks and steps, ranks, or none.
 enum class Follows { calls, steps, ranks, nothing };
 
 // The input that a table needs: the ledgers alone, event lines too, or also steps.

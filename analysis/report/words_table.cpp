@@ -38,7 +38,7 @@ constexpr std::string_view kMoreRoom =
 #define OTHER_LOADER "{program} has a dynamic loader that is not glibc's: {loader}"
 
 constexpr Words kWords[] = {
-    // Which processes there are and how they ended.
+    // Words for the processes of a job and their ends.
     {Say::more_of_kind, "and {more:,} more findings of kind {kind}[: {ranks}]"},
     {Say::more, "and {more} more"},
     {Say::then, "then {what}"},
@@ -223,7 +223,7 @@ constexpr Words kWords[] = {
     {Say::exposure_unread, "the end of concurrent computation was not read"},
     {Say::exposure_no_room, "there were too many streams or calls at a time"},
     {Say::exposure_no_clock, "the device's clock was unknown"},
-    // Where ranks stand, and who ended first. A hang or a stop uses one of these.
+    // Words for where ranks stand, and which ended first. A hang or a stop uses one of these.
     {Say::stand_inside, "{everybody?all ranks, |}{who} {who:is} inside {call}" SINCE
                         "{ended?, and did not return|}{hung_or_killed? (it hung, or was killed "
                         "there)|}{killed? (killed or crashed there)|}"},

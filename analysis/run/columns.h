@@ -47,7 +47,7 @@ class Columns {
  public:
   Columns(Rank rank, std::optional<Interval> within) : rank_(std::move(rank)), within_(within) {}
 
-  // Which collective or message each row is part of, with the rank's own communicator numbers.
+  // The collective or message that each row is part of, with the rank's own communicator numbers.
   using MeetingKeys = std::vector<std::pair<MeetingKey, std::uint32_t>>;
   Rank& rank() { return rank_; }
   MeetingKeys& meets() { return meets_; }

@@ -30,7 +30,7 @@ Intervals with_rows(Intervals times, const Calls& c, const Counts& counts) {
   return joined(std::move(times));
 }
 
-// Where a device may have computed, it is assumed to have computed as long in total as others:
+// A device that may have computed is assumed to have computed as long in total as others:
 // three quarters of the ranks compute no longer. The rest of such a time is the host's.
 void find_work(std::vector<Rank>& ranks) {
   std::vector<double> sure;

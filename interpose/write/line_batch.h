@@ -28,7 +28,7 @@ class LineBatch : public Drain {
   // Counts the batch as lost and writes no lines.
   void lose();
 
-  // Which windows' files to complete. oldest: the next one needs its place. late: those of windows
+  // The windows' files to complete. oldest: the next one needs its place. late: those of windows
   // that ended a second ago. all: no more lines will come.
   enum class Which { oldest, late, all };
   // Completes them in separate commits, so that a kill leaves a file either as it was or complete
