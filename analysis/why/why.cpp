@@ -59,37 +59,27 @@ struct Modelled {
   }
 };
 
-std::unique_ptr<Replays> replays_of(const Evidence& e) {
-  return e.model == nullptr ? nullptr : std::make_unique<Replays>(e);
-}
+// The evidence, with everything it refers to.
+struct Known {
+  const std::vector<std::size_t> steps;
+  const Modelled of;
+  const std::map<std::string, std::string, std::less<>> roles;
+  Evidence e;
+  std::unique_ptr<Replays> replays{};
 
-void find_causes(const run::Lines& lines, const steps::Found& found, run::Run run, Why& why) {
-  const job::Job& job = lines.job();
-  const std::vector<std::size_t> steps = why.times->counted();
-  if (steps.empty()) return;
-  why.mean = mean_of(*why.times, steps);
-  why.unmet_ns = unmet_ns(why.times->facts);
-  const auto roles = tables::sure_roles(job);
-  Evidence e{.job = job,
-             .times = *why.times,
-             .steps = steps,
-             .waits = why.waits,
-             .roles = roles,
-             .step_ns = why.mean.length};
-  const Modelled of(lines, found, why.room, std::move(run));
-  e.model = of.model.get();
-  why.no_causes = of.why_not;
-  const auto replays = replays_of(e);
-  e.replays = replays.get();
-  constexpr Cause kAll[] = {
-#define X(name) name,
-      TPROF_CAUSES(X)
-#undef X
-  };
-  for (const Cause cause : kAll) {
-    if (e.model != nullptr || cause == step_series) cause(e, why.findings);
+  Known(const run::Lines& lines, const steps::Found& found, const Room& room, run::Run run,
+        const Times& times, const WaitTable& waits)
+      : steps(times.counted()),
+        of(lines, found, room, std::move(run)),
+        roles(tables::sure_roles(lines.job())),
+        e{.job = lines.job(), .times = times, .steps = steps, .waits = waits, .roles = roles} {
+    e.step_ns = mean_of(times, steps).length;
+    e.model = of.model.get();
+    if (e.model == nullptr) return;
+    replays = std::make_unique<Replays>(e);
+    e.replays = replays.get();
   }
-}
+};
 
 }  // namespace
 
@@ -105,22 +95,11 @@ run::Run run_of(const run::Lines& lines, const steps::Found& found, const Room& 
 check::Findings ranks_that_hold_up(const run::Lines& lines, const steps::Found& by_steps,
                                    run::Run run, const Times& times) {
   check::Findings found;
-  const std::vector<std::size_t> steps = times.counted();
-  if (steps.empty()) return found;
+  if (times.counted().empty()) return found;
   const WaitTable no_waits;
-  const std::map<std::string, std::string, std::less<>> no_roles;
-  Evidence e{.job = lines.job(),
-             .times = times,
-             .steps = steps,
-             .waits = no_waits,
-             .roles = no_roles,
-             .step_ns = mean_of(times, steps).length};
-  const Modelled of(lines, by_steps, Room(), std::move(run));
-  e.model = of.model.get();
-  const auto replays = replays_of(e);
-  e.replays = replays.get();
-  slow_ranks(e, found);
-  step_series(e, found);
+  const Known known(lines, by_steps, Room(), std::move(run), times, no_waits);
+  slow_ranks(known.e, found);
+  step_series(known.e, found);
   std::erase_if(found, [](const auto& f) { return f.ranks.empty(); });
   return found;
 }
@@ -129,7 +108,20 @@ void find(const run::Lines& lines, const steps::Found& found, Why& to) {
   run::Run run = run_of(lines, found, to.room);
   to.times = times_of(run, lines.job(), found);
   to.waits = wait_table_of(run, lines.job(), found, to.peak);
-  find_causes(lines, found, std::move(run), to);
+  const std::vector<std::size_t> steps = to.times->counted();
+  if (steps.empty()) return;
+  to.mean = mean_of(*to.times, steps);
+  to.unmet_ns = unmet_ns(to.times->facts);
+  const Known known(lines, found, to.room, std::move(run), *to.times, to.waits);
+  to.no_causes = known.of.why_not;
+  constexpr Cause kAll[] = {
+#define X(name) name,
+      TPROF_CAUSES(X)
+#undef X
+  };
+  for (const Cause cause : kAll) {
+    if (known.e.model != nullptr || cause == step_series) cause(known.e, to.findings);
+  }
 }
 
 }  // namespace tprof::why
