@@ -59,6 +59,16 @@ struct Modelled {
   }
 };
 
+// The mean of these steps as the graph has them, since replays are compared with that.
+double step_ns(const graph::Model& model, const Times& times, const std::vector<std::size_t>& steps) {
+  graph::StepsNs counted;
+  for (const std::size_t s : steps) {
+    const auto measured = model.measured_ns().find(times.steps[s]);
+    if (measured != model.measured_ns().end()) counted.insert(*measured);
+  }
+  return graph::mean_of(counted);
+}
+
 // The evidence, with everything it refers to.
 struct Known {
   const std::vector<std::size_t> steps;
@@ -76,6 +86,8 @@ struct Known {
     e.step_ns = mean_of(times, steps).length;
     e.model = of.model.get();
     if (e.model == nullptr) return;
+    const double in_graph = step_ns(*e.model, times, steps);
+    if (in_graph > 0) e.step_ns = in_graph;
     replays = std::make_unique<Replays>(e);
     e.replays = replays.get();
   }

@@ -48,6 +48,14 @@ def test_what_a_device_of_a_pipeline_costs_is_told_as_the_simulation_without_it_
     assert found["cost"]["share"] == pytest.approx(share, abs=0.005)
 
 
+def test_what_ranks_that_stagger_lose_is_a_share_of_the_jobs_step(tmp_path):
+    """Stages wait for rank 0 at different times, so their own steps take longer than the job's."""
+    job = JOBS["logs of rank 0 in a pipeline"]
+    (found,) = of_kind("slow_cpu", findings_of(job.loop, tmp_path / "job"))
+    share = gain(job.loop, **job.planted) * job.loop.steps / seconds(run(job.loop).traces)
+    assert found["cost"]["share"] == pytest.approx(share, abs=0.03)
+
+
 def test_a_stage_and_a_rank_of_another_are_told_one_after_the_other(tmp_path):
     loop = PIPELINE.but(ranks=16, micro_batches=8, head=0.3, gpu={6: 1.1})
     found = of_kind("slow_gpu", findings_of(loop, tmp_path / "job"))
