@@ -30,18 +30,20 @@ Intervals with_rows(Intervals times, const Calls& c, const Counts& counts) {
   return joined(std::move(times));
 }
 
-// A device that may have computed is assumed to have computed as long in total as others:
-// three quarters of the ranks compute no longer. The rest of such a time is the host's.
+// A device that may have computed is assumed to have computed as long in total as others: three
+// quarters of the ranks compute no longer. On average half of such a time was computation
+// (interpose/format/fields.md). The rest of it is the host's.
 void find_work(std::vector<Rank>& ranks) {
-  std::vector<double> sure;
+  std::vector<double> computed;
   for (Rank& rank : ranks) {
-    sure.push_back(sum_ns(rank.sure));
-    if (rank.unsure.empty()) continue;
-    const Calls& c = rank.calls;
-    rank.unsure = without(rank.unsure, with_rows({}, c, [&](auto i) { return c.copies(i); }));
+    if (!rank.unsure.empty()) {
+      const Calls& c = rank.calls;
+      rank.unsure = without(rank.unsure, with_rows({}, c, [&](auto i) { return c.copies(i); }));
+    }
+    computed.push_back(sum_ns(rank.sure) + sum_ns(rank.unsure) / 2);
   }
-  std::ranges::sort(sure);
-  const double usual = sure.empty() ? 0 : sure[sure.size() - 1 - sure.size() / 4];
+  std::ranges::sort(computed);
+  const double usual = computed.empty() ? 0 : computed[computed.size() - 1 - computed.size() / 4];
   for (Rank& rank : ranks) {
     if (rank.unsure.empty()) {
       rank.work = std::exchange(rank.sure, {});

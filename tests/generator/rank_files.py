@@ -20,10 +20,11 @@ from generator.simulate import Call
 from lib import handmade
 from lib.jobs import BASE_NS, BUCKETS, SIZES, THREADS, bytes_of, json_of, micros, signature
 from lib.signatures import fnv1a, mix64
-from lib.spans import covered
+from lib.spans import union
 
 MAIN, AUTOGRAD = THREADS
 FILLED_NS = 10_000  # shorter gaps between kernels are no gaps
+SAMPLED_NS = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,13 +162,24 @@ class _File:
         )
 
     def computing(self) -> list[tuple[int, int, bool]]:
-        """Returns intervals, and whether the device may have stood idle in them."""
+        """Returns intervals, and whether the device may have stood idle in them.
+
+        Where a stream ran dry, samples of a millisecond tell how much was computed: readers count half of what
+        is unsure, so as much is unsure as makes that right.
+        """
         busy = self.trace.computing()
-        found = [(begin, end, False) for begin, end in busy]
-        found += [(begin, end, True) for begin, end, memory in self.trace.copied if memory == "pageable"]
-        if self.settings.unsure:
-            dry = [(b, e) for b, e in self.trace.dry if e - b >= FILLED_NS and not covered(b, e, busy)]
-            found += [(b, e, True) for b, e in dry]
+        dry = union(self.trace.dry) if self.settings.unsure else []
+        found = [(begin, end, True) for begin, end, memory in self.trace.copied if memory == "pageable"]
+        for (begin, end), following in zip(busy, [begin for begin, _ in busy[1:]] + [None]):
+            near = bisect.bisect_right(dry, end, key=lambda span: span[1])
+            if not following or following - end < FILLED_NS or near == len(dry) or dry[near][0] >= following:
+                found.append((begin, end, False))
+                continue
+            computed = min(end - begin, SAMPLED_NS // 2)
+            idle = min(following - end, SAMPLED_NS - computed)
+            sure = end - computed + max(0, computed - idle)
+            found += [(begin, sure, False)] if sure > begin else []
+            found.append((sure, sure + 2 * min(computed, idle), True))
         return sorted(found)
 
     def busy_lines(self) -> list[tuple[int, int, str]]:
