@@ -103,7 +103,7 @@ constexpr bool is_only_loaded(Kind kind) {
 #define TPROF_SENTENCES(X)                                                                        \
   X(more_of_kind) X(more) X(then) X(counted_names)                                                \
   /* calls and where somebody stands */                                                           \
-  X(slow_link_at_times) X(open_call) X(in_group) X(collective_of) X(call) X(launch) X(inside) X(called) X(range_named)              \
+  X(slow_link_at_times) X(on_comm) X(between_ranks) X(of_ranks) X(open_call) X(in_group) X(collective_of) X(call) X(launch) X(inside) X(called) X(range_named)              \
   X(within_ranges) X(last_call) X(last_call_unknown) X(look_at_stack) X(look_at_output)           \
   /* hangs, and ranks that ended before the others */                                             \
   X(stand_inside) X(never_made_other_end) X(ends_of_messages) X(message_of)  \

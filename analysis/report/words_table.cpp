@@ -582,15 +582,17 @@ constexpr Words kWords[] = {
      "the copies of " SLOW_ONES "take longer than the others' of the same size" WITHOUT_THAT,
      "look at the link between host and device: generation and width of PCIe (nvidia-smi -q -d "
      "PCIE), the NUMA node of the process, others that use the same switch, pinned memory"},
+    {Say::on_comm, "on the [{role} ]communicator{several?s|} of {who}"},
+    {Say::between_ranks, "between {who}"},
+    {Say::of_ranks, "of {who}"},
     {Say::slow_link,
-     "{bucket} of {size} takes {takes} on the [{role} ]communicator of {who}, and {others} on the "
+     "{bucket} of {size} {link} takes {takes}, and {others} {between?between|{messages?of|on}} the "
      "{alike:,} other{alike?|s} that {alike?moves|move} as much: at their speed, up to {share} "
-     "less of a step would be exposed",
+     "less "
+     "of a step would be exposed",
      "look at the network between these ranks: link rate, errors, the NIC that NCCL chose "
      "(NCCL_DEBUG=INFO)"},
-    {Say::slow_link_at_times,
-     "transfers on the {several?communicators|communicator} of {who} take longer than "
-     "usual" WITHOUT_THAT,
+    {Say::slow_link_at_times, "transfers {link} take longer than usual" WITHOUT_THAT,
      "look at the network between these ranks at that time: errors, link rate, other jobs on the "
      "same links"},
     {Say::below_peak,

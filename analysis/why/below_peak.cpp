@@ -19,7 +19,7 @@ using check::Percent;
 
 // The communicators of one bucket that are slow, within hosts or between them.
 struct BelowPeak {
-  explicit BelowPeak(const Evidence& e) : at_peak(*e.model) {}
+  explicit BelowPeak(const Evidence& e) : at_peak(e) {}
   Changes at_peak;
   text::Ranks ranks{};
   const WaitRow* worst = nullptr;

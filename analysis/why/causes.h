@@ -8,7 +8,6 @@ namespace tprof::why {
 
 #define TPROF_CAUSES(X) \
   X(slow_ranks)         \
-  X(slow_links)         \
   X(below_peak)         \
   X(uneven_ranks)       \
   X(late_prefetch)      \

@@ -5,6 +5,7 @@
 
 #include "interpose/format/ledger.h"
 #include "why/numbers.h"
+#include "why/replays.h"
 
 namespace tprof::why {
 namespace {
@@ -35,8 +36,8 @@ Saving saving_of(const graph::Model& model, const graph::StepsNs& before,
   return {ns / all, 2 * mean_error(saved) * static_cast<double>(saved.size()) / all + error};
 }
 
-Changes::Changes(const graph::Model& model)
-    : model_(model), g_(model.graph()), lags_(model.graph().lag_ns) {}
+Changes::Changes(const Evidence& e)
+    : model_(*e.model), g_(model_.graph()), lags_(e.replays->lags()), before_(e.replays->steps()) {}
 
 template <typename F>
 void Changes::each_edge(Node into, F&& f) {
@@ -180,7 +181,7 @@ Saving Changes::saving() const {
   std::erase_if(
       more, [&](const graph::Edge& e) { return e.wait == Wait::place && free_.contains(e.to); });
   const graph::StepsNs behind = model_.replayed_ns(lags_, std::move(more));
-  return behind.empty() ? Saving() : saving_of(model_, model_.replayed_ns(), behind);
+  return behind.empty() ? Saving() : saving_of(model_, before_, behind);
 }
 
 void each_step(const graph::Model& model, const std::function<void(std::size_t, Rows)>& f) {

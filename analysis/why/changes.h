@@ -14,6 +14,8 @@
 
 namespace tprof::why {
 
+struct Evidence;
+
 // By how much a step would be shorter. The doubt is twice the standard error over the steps plus
 // the error of a replay without a change.
 struct Saving {
@@ -28,7 +30,8 @@ using Rows = std::span<const std::size_t>;  // rows of one rank
 
 class Changes {
  public:
-  explicit Changes(const graph::Model& model);
+  // The slow ranks and links found so far are as fast as the others.
+  explicit Changes(const Evidence& e);
 
   // The call is not made, so no rank waits for it. `host`: nor does the host spend time to prepare
   // it or to read its result.
@@ -59,6 +62,7 @@ class Changes {
   const graph::Model& model_;
   const graph::Graph& g_;
   graph::Lags lags_;
+  const graph::StepsNs& before_;
   std::vector<graph::Edge> more_{};
   std::set<graph::Node> free_{};                     // arrivals of calls that need no computation
   std::map<graph::Node, std::int64_t> waited_ns_{};  // waits of hosts, less unblocked copies

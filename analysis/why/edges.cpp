@@ -44,12 +44,11 @@ class Finder {
     find_edges();
     find_needs(Of::kernels);
     find_needs(Of::host);
-    find_usual_work(e_, to_);
     find_usual_hosts();
     find_usual_copies();
     for (const HostEdge& at : hosts_)
       of(at.wait == Wait::copies ? Of::copies : Of::host).push_back(at);
-    find_transfers();
+    find_transfers(e_, to_);
   }
 
  private:
@@ -232,61 +231,6 @@ class Finder {
       if (at->step != Edge::kNone) needs.more[at->owner][at->step] += lag(*at) * (1 - times);
     }
     needs.more_than_middle = needs.more;
-  }
-
-  // A transfer takes as long as the usual transfer of the same call of a step.
-  void find_transfers() {
-    std::map<std::string, std::uint32_t> comms;
-    std::vector<std::vector<std::vector<double>>> takes;  // by comm and call
-    std::vector<std::uint32_t> calls;                     // by transfer edge
-    Needs& needs = needs_of(Of::transfers);
-    for (std::size_t r = 0; r < rank_of_.size(); ++r) {
-      const run::Rank& rank = model_.run().ranks[r];
-      const run::Calls& c = rank.calls;
-      std::map<std::uint32_t, std::uint32_t> place_of;  // by the rank's own communicator number
-      for (std::size_t row = 0; row < c.size() && rank_of_[r] != SIZE_MAX; ++row) {
-        const graph::Position at = model_.position(g_.called(r, row));
-        const std::uint32_t step = place(at.step);
-        if (step == Edge::kNone || !c.is[row].met) continue;
-        const auto [comm, fresh] = place_of.try_emplace(c.comm[row]);
-        if (fresh) {
-          const std::string& id = read::comm_of(*rank.process, c.comm[row])->id;
-          comm->second = comms.try_emplace(id, comms.size()).first->second;
-          if (comms.size() > to_.comms.size()) {
-            to_.comms.push_back({.id = id});
-            takes.emplace_back();
-            needs.all.emplace_back(to_.steps.size());
-          }
-          to_.comms[comm->second].ranks.insert(rank_of_[r]);
-        }
-        auto& of_call = takes[comm->second];
-        if (of_call.size() <= at.call) of_call.resize(at.call + 1);
-        double ns = 0;
-        const Node n = g_.ended(r, row);
-        for (std::uint32_t i = g_.first[n]; i < g_.first[n + 1]; ++i) {
-          of(Of::transfers).push_back({i, comm->second, step});
-          calls.push_back(at.call);
-          if (g_.wait[i] == Wait::meeting) ns = static_cast<double>(g_.lag_ns[i]);
-        }
-        of_call[at.call].push_back(ns);
-        needs.all[comm->second][step] += ns;
-      }
-    }
-    std::vector<std::vector<double>> usual;
-    for (auto& of_comm : takes) {
-      usual.emplace_back();
-      for (auto& each : of_comm) {
-        usual.back().push_back(quantile(std::exchange(each, {}), run::kUsual));
-      }
-    }
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-      Edge& at = of(Of::transfers)[i];
-      const double should = usual[at.owner][calls[i]];
-      if (lag(at) > should) at.as_usual = static_cast<float>(should / lag(at));
-    }
-    for (std::size_t k = 0; k < to_.comms.size(); ++k) {
-      for (double& ns : needs.all[k]) ns /= static_cast<double>(to_.comms[k].ranks.size());
-    }
   }
 
   const Evidence& e_;

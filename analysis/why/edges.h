@@ -1,5 +1,5 @@
 // The edges of the graph that a slow rank or link stretches. Each has an owner: a rank for its
-// kernels, host and copies, a communicator for its transfers. An edge also knows how long it takes
+// kernels, host and copies, a link for its transfers. An edge also knows how long it takes
 // if its owner is as fast as others that do the same, or as in its own usual step.
 #pragma once
 
@@ -19,7 +19,7 @@ using Series = std::vector<double>;  // indexed as Edges::steps
 struct Edge {
   static constexpr std::uint32_t kNone = UINT32_MAX;
   std::uint32_t edge = 0;
-  std::uint32_t owner = 0;  // index into Times::ranks; for transfers, into Edges::comms
+  std::uint32_t owner = 0;  // index into Times::ranks; for transfers, into Edges::links
   std::uint32_t step = kNone;
   std::uint32_t from_step = kNone;  // a host's lag between two steps may belong to either
   // The lag is multiplied by these if its owner is as fast as the usual owner that does the same
@@ -31,7 +31,7 @@ struct Edge {
 };
 
 // By owner: the time that it needs in a step, in ns; for transfers, the mean over the
-// communicator's ranks.
+// link's ranks.
 struct Needs {
   std::vector<Series> all{};
   std::vector<Series> beyond{};  // beyond its own usual need and that of the others in this step
@@ -40,16 +40,31 @@ struct Needs {
   std::vector<Series> more_than_middle{};
 };
 
-struct Comm {
-  std::string id;
+// The way of a communicator's transfers, of the messages between two ranks, or of a rank's messages
+// with several others at once.
+struct Link {
+  // Transfers of one kind that take longer than on the other links that carry the same.
+  struct Slow {
+    Bucket bucket{};
+    std::int64_t size_class = 0;
+    double ns = 0;
+    double usual_ns = 0;
+    std::size_t others = 0;  // links on which they are not slow
+
+    auto what() const { return std::pair(bucket, size_class); }
+  };
+
+  std::string comm;  // id
+  bool messages = false;
   std::set<std::size_t> ranks{};
+  std::vector<Slow> slow{};
 };
 
 struct Edges {
   Places steps{};  // indices into Evidence::steps: those in the graph
   std::vector<Places> stages{};
   Places stage_of{};  // by rank; ranks without a known stage share one
-  std::vector<Comm> comms{};
+  std::vector<Link> links{};
   std::array<std::vector<Edge>, kOfs> edges{};
   std::array<Needs, kOfs> needs{};
 
@@ -61,8 +76,7 @@ struct Edges {
 
 Edges edges_of(const Evidence& e);  // needs a model
 
-// Set Edge::as_usual and Edge::as_even of the kernels, the latter given these lags.
-void find_usual_work(const Evidence& e, Edges& edges);
-void find_even_work(const Evidence& e, const graph::Lags& lags, Edges& edges);
+// Adds the links, with the edges of their transfers.
+void find_transfers(const Evidence& e, Edges& edges);
 
 }  // namespace tprof::why

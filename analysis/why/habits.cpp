@@ -205,7 +205,7 @@ double begin_early(const Evidence& e, Changes& change) {
 
 // All-gathers of weights that wait for earlier computation.
 void late_prefetch(const Evidence& e, Findings& found) {
-  Changes change(*e.model);
+  Changes change(e);
   const double late = begin_early(e, change);
   if (late < 0.5) return;
   tell(e, Kind::late_prefetch, change.saving(), {{"late", Percent{100 * late}}}, found);
@@ -215,7 +215,7 @@ void late_prefetch(const Evidence& e, Findings& found) {
 void blocking_copies(const Evidence& e, Findings& found) {
   using Copies = std::vector<run::Blocked>;
   const auto look = [&](Kind kind, bool to_device) {
-    Changes change(*e.model);
+    Changes change(e);
     double calls = 0;
     double bytes = 0;
     double of = 0;
@@ -259,7 +259,7 @@ void blocking_copies(const Evidence& e, Findings& found) {
 
 // Weights that are gathered again in the backward pass, which saves memory.
 void gathered_again(const Evidence& e, Findings& found) {
-  Changes change(*e.model);
+  Changes change(e);
   each_step(*e.model, [&](std::size_t rank, Rows rows) {
     const Step step(e.model->run().ranks[rank].calls, rows);
     for (const std::size_t i : rows) {
@@ -274,7 +274,7 @@ void gathered_again(const Evidence& e, Findings& found) {
 void reduced_again(const Evidence& e, Findings& found) {
   const bool shards = moved(*e.times.ranks.front(), Bucket::RESHARDING).bytes != 0;
   const Bucket by = shards ? Bucket::RESHARDING : Bucket::ALLREDUCE;
-  Changes change(*e.model);
+  Changes change(e);
   std::uint64_t most = 0;
   each_step(*e.model, [&](std::size_t rank, Rows rows) {
     const run::Calls& c = e.model->run().ranks[rank].calls;
@@ -332,11 +332,11 @@ void wide_dtype(const Evidence& e, Findings& found) {
     const Sent& all = of.second;
     return all.bytes < kSmall * all.calls || all.wide < kNearlyAll * all.bytes;
   });
-  Changes change(*e.model);
+  Changes change(e);
   std::vector<std::string_view> which;
   double sharded = 0;
   for (const auto& [bucket, all] : sent) {
-    Changes alone(*e.model);
+    Changes alone(e);
     for (const auto& [rank, row] : all.rows) {
       change.scale(rank, row, 0.5);
       alone.scale(rank, row, 0.5);
@@ -358,7 +358,7 @@ void wide_dtype(const Evidence& e, Findings& found) {
 // All-gathers that each step makes after its backward pass, where sharded training needs none: of
 // whole weights for a norm or a checkpoint, or of something that the program compares.
 void gathers_behind(const Evidence& e, Findings& found) {
-  Changes change(*e.model);
+  Changes change(e);
   std::map<std::size_t, std::vector<Places>> of_ranks;
   each_step(*e.model, [&](std::size_t rank, Rows rows) {
     const run::Rank& its = e.model->run().ranks[rank];
@@ -401,7 +401,7 @@ void exposed_gathers(const Evidence& e, Findings& found) {
   if (gathered.calls == 0 || moved(first, Bucket::RESHARDING).calls != 0) return;
   const auto reduced = static_cast<double>(moved(first, Bucket::ALLREDUCE).elements);
   if (std::abs(static_cast<double>(gathered.elements) - reduced) < kAlike * reduced) return;
-  Changes change(*e.model);
+  Changes change(e);
   std::uint64_t calls = 0;
   std::uint64_t bytes = 0;
   each_step(*e.model, [&](std::size_t rank, Rows rows) {

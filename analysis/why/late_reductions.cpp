@@ -58,7 +58,7 @@ Late late_of(const graph::Model& model, std::size_t r, Rows rows, const run::Int
 
 void late_reductions(const Evidence& e, check::Findings& found) {
   // A late prefetch exposes the reductions before it. Without it they may be hidden.
-  Changes before_that(*e.model);
+  Changes before_that(e);
   if (std::ranges::count(found, check::Kind::late_prefetch, &check::Finding::kind) != 0) {
     begin_early(e, before_that);
   }

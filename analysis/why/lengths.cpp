@@ -22,6 +22,12 @@ double by_hosts(const Times& times, std::size_t step) {
 
 }  // namespace
 
+void Lengths::shorten(std::size_t from, double by_ns) {
+  for (std::size_t i = from; i < ns.size(); ++i) ns[i] -= by_ns;
+  usual = median(ns);
+  width = why::width(ns);
+}
+
 std::size_t Lengths::warming_up() const {
   std::size_t n = 0;
   while (n < ns.size() && far_longer(n)) ++n;
@@ -36,8 +42,7 @@ Lengths lengths_of(const Evidence& e, bool mended) {
   if (mended && e.replays != nullptr) {
     for (const auto& [place, ns] : e.replays->mended_ns()) all.ns[place] = ns;
   }
-  all.usual = median(all.ns);
-  all.width = width(all.ns);
+  all.shorten(0, 0);
   return all;
 }
 

@@ -16,6 +16,8 @@ struct Lengths {
   // From this length on, a step takes far longer than the others.
   double far() const { return std::max(1.25 * usual, usual + 8 * width); }
   bool far_longer(std::size_t place) const { return ns[place] >= far(); }
+  // Makes the steps from this place on so much shorter.
+  void shorten(std::size_t from, double by_ns);
   // How many of the first steps do, in which programs compile and fill caches; 0 if they are many.
   std::size_t warming_up() const;
 };

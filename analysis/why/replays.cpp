@@ -8,22 +8,22 @@
 namespace tprof::why {
 namespace {
 
-// True if chance may put a normal rank that far beyond the median: its steps vary widely, and it is
-// beyond in no more steps than the worst of `ranks` fair coins shows heads.
-bool by_chance(const std::vector<double>& beyond_middle, std::size_t ranks) {
+// True if chance may put a normal one that far beyond the median: its steps vary widely, and it is
+// beyond in no more steps than the worst of `owners` fair coins shows heads.
+bool by_chance(const std::vector<double>& beyond_middle, std::size_t owners) {
   constexpr double kTimesError = 6;
   if (median(beyond_middle) > kTimesError * median_error(beyond_middle)) return false;
   const auto more = std::ranges::count_if(beyond_middle, [](double ns) { return ns > 0; });
   const double chance = chance_of(static_cast<std::size_t>(more), beyond_middle.size(), 0.5);
-  return chance * static_cast<double>(ranks) > kChance;
+  return chance * static_cast<double>(owners) > kChance;
 }
 
-// Returns the median of these ranks in each step.
-Series of_middle_rank(const std::vector<Series>& all, const Places& ranks) {
+// Returns the median of these in each step.
+Series of_middle(const std::vector<Series>& all, const Places& owners) {
   Series middle;
   for (std::size_t i = 0; i < all.front().size(); ++i) {
     std::vector<double> here;
-    for (const std::size_t r : ranks) here.push_back(all[r][i]);
+    for (const std::size_t owner : owners) here.push_back(all[owner][i]);
     middle.push_back(median(std::move(here)));
   }
   return middle;
@@ -36,28 +36,18 @@ Replays::Replays(const Evidence& e)
       model_(*e.model),
       edges_(edges_of(e)),
       lags_(model_.graph().lag_ns),
-      steps_ns_(model_.replayed_ns()) {
-  find_computed();
-  find_even_work(e, lags_, edges_);
+      steps_ns_(model_.replayed_ns()),
+      work_(e, lags_, edges_) {
+  work_.find_usual(edges_);
+  work_.find_even(edges_);
 }
 
-void Replays::find_computed() {
-  computes_ns_.assign(e_.times.ranks.size(), 0);
-  for (const Edge& at : edges_.of(Of::kernels)) {
-    if (at.step != Edge::kNone) computes_ns_[at.owner] += static_cast<double>(lags_[at.edge]);
-  }
-  for (double& ns : computes_ns_) {
-    ns /= static_cast<double>(std::max<std::size_t>(edges_.steps.size(), 1));
-  }
-}
-
-double Replays::more_ns(const Places& ranks, Of of) const {
+double Replays::more_ns(const Places& owners, Of of) const {
   const Needs& needs = edges_.needs_of(of);
-  const Series more = of_middle_rank(needs.more, ranks);
+  const Series more = of_middle(needs.more, owners);
   const double ns = mean(more);
   const bool steady = 2 * median(more) > ns;
-  const bool chance =
-      by_chance(of_middle_rank(needs.more_than_middle, ranks), e_.times.ranks.size());
+  const bool chance = by_chance(of_middle(needs.more_than_middle, owners), needs.more.size());
   return steady && !chance ? std::max(0.0, ns) : 0;
 }
 
@@ -76,22 +66,6 @@ std::set<std::int64_t> Replays::steps_of(const Slow& slow) const {
   return steps;
 }
 
-std::vector<double> Replays::as_others(const Slow& slow) const {
-  double all_ns = 0;
-  std::vector<double> others;
-  for (std::size_t r = 0; r < computes_ns_.size(); ++r) {
-    slow.has(r) ? void(all_ns += computes_ns_[r]) : others.push_back(computes_ns_[r]);
-  }
-  const double usual = median(std::move(others));
-  const auto times = [&](double ns) { return ns > usual ? usual / ns : 1; };
-  // All ranks of a host or stage get the same factor, and keep their differences.
-  const double of_mean = times(all_ns / static_cast<double>(slow.ranks.size()));
-  const bool together = slow.named && of_mean < 1;
-  std::vector<double> all;
-  for (const double ns : computes_ns_) all.push_back(together ? of_mean : times(ns));
-  return all;
-}
-
 graph::Lags Replays::changed(const Slow& slow, graph::Lags lags) const {
   std::vector<bool> in(edges_.steps.size());
   for (std::size_t i = 0; i < edges_.steps.size(); ++i) {
@@ -99,14 +73,15 @@ graph::Lags Replays::changed(const Slow& slow, graph::Lags lags) const {
   }
   const auto is_in = [&](std::uint32_t step) { return step != Edge::kNone && in[step]; };
   const bool always = slow.steps.empty();
-  const bool kernels = always && slow.of == Of::kernels;
-  const std::vector<double> of_kernels = kernels ? as_others(slow) : std::vector<double>();
+  if (always && slow.of == Of::kernels) {
+    work_.as_others(slow, edges_, lags);
+    return lags;
+  }
   const auto change = [&](Of of) {
     for (const Edge& at : edges_.of(of)) {
       if (!slow.has(at.owner) || !(always || is_in(at.step) || is_in(at.from_step))) continue;
       const double times = !always      ? static_cast<double>(at.as_usual)
                            : slow.alone ? 0.0
-                           : kernels    ? of_kernels[at.owner]
                                         : static_cast<double>(at.as_others);
       lags[at.edge] *= static_cast<graph::Lag>(times);
     }
@@ -179,12 +154,12 @@ std::map<std::size_t, double> Replays::mended_ns() const {
 
 void Replays::mend(const Slow& slow) {
   lags_ = changed(slow, lags_);
-  find_computed();
   steps_ns_ = model_.replayed_ns(lags_);
-  find_even_work(e_, lags_, edges_);
+  work_ = Work(e_, lags_, edges_);
+  work_.find_even(edges_);
   if (!slow.steps.empty()) return;
   Needs& needs = edges_.needs[Edges::index(slow.of)];
-  for (const std::size_t r : slow.ranks) std::ranges::fill(needs.more[r], 0.0);
+  for (const std::size_t owner : slow.owners()) std::ranges::fill(needs.more[owner], 0.0);
 }
 
 }  // namespace tprof::why

@@ -12,6 +12,7 @@
 #include "why/changes.h"
 #include "why/edges.h"
 #include "why/slow_ranks.h"
+#include "why/work.h"
 
 namespace tprof::why {
 
@@ -20,7 +21,11 @@ class Replays {
   explicit Replays(const Evidence& e);  // needs a model
 
   const std::vector<Places>& stages() const { return edges_.stages; }
-  const std::vector<Comm>& comms() const { return edges_.comms; }
+  const std::vector<Link>& links() const { return edges_.links; }
+
+  // The edges' lags and the lengths of the graph's steps, after mend().
+  const graph::Lags& lags() const { return lags_; }
+  const graph::StepsNs& steps() const { return steps_ns_; }
 
   // By how much a step is shorter if these are not slow.
   Saving saves(const Slow& slow) const;
@@ -45,16 +50,14 @@ class Replays {
   // was mended.
   std::map<std::size_t, double> mended_ns() const;
 
-  // By how much the median of these ranks exceeds the usual rank in this part of a step, as a mean
-  // over steps: an upper bound of what they can save. 0 if it may be chance.
-  double more_ns(const Places& ranks, Of of) const;
-  // By how much a rank, or a communicator, exceeds its own usual step, indexed as Evidence::steps.
+  // By how much the median of these ranks or links exceeds the usual one in this part of a step, as
+  // a mean over steps: an upper bound of what they can save. 0 if it may be chance.
+  double more_ns(const Places& owners, Of of) const;
+  // By how much a rank, or a link, exceeds its own usual step, indexed as Evidence::steps.
   // `beyond_others`: less by what the other ranks need more in that step.
   std::vector<double> more_in_steps(std::size_t owner, Of of, bool beyond_others) const;
 
  private:
-  std::vector<double> as_others(const Slow& slow) const;  // factors of kernels, by rank
-  void find_computed();
   std::set<std::int64_t> steps_of(const Slow& slow) const;  // empty: in all
   graph::Lags changed(const Slow& slow, graph::Lags lags) const;
   std::vector<double> saved(std::span<const graph::Lag> lags, const graph::StepsNs& before) const;
@@ -63,8 +66,8 @@ class Replays {
   const graph::Model& model_;
   Edges edges_;
   graph::Lags lags_;
-  graph::StepsNs steps_ns_;            // with these lags
-  std::vector<double> computes_ns_{};  // by rank, per step, with these lags
+  graph::StepsNs steps_ns_;  // with these lags
+  Work work_;                // with these lags
 };
 
 }  // namespace tprof::why

@@ -144,20 +144,20 @@ std::vector<Slow> ranks_at_times(const Evidence& e, const std::vector<Slow>& set
   return all;
 }
 
-// Returns communicators whose transfers take longer in some steps, and all of them together: a link
-// of the ranks that they share may be the reason.
+// Returns links whose transfers take longer in some steps, and all of them together: one of the
+// ranks that they share may be the reason.
 std::vector<Slow> transfers_at_times(const Evidence& e) {
   std::vector<Slow> all;
   Slow together{.ranks = every_rank(e), .of = Of::transfers};
   std::set<std::size_t> steps;
-  for (std::size_t k = 0; k < e.replays->comms().size(); ++k) {
-    together.comms.push_back(k);
+  for (std::size_t k = 0; k < e.replays->links().size(); ++k) {
+    together.links.push_back(k);
     const std::vector<double> more = e.replays->more_in_steps(k, Of::transfers, false);
-    const std::set<std::size_t>& ranks = e.replays->comms()[k].ranks;
+    const std::set<std::size_t>& ranks = e.replays->links()[k].ranks;
     Slow its{.ranks = {ranks.begin(), ranks.end()},
              .of = Of::transfers,
              .steps = every_step(e),
-             .comms = {k}};
+             .links = {k}};
     std::erase_if(its.steps, [&](std::size_t i) { return more[i] < kSomeStepsShare * e.step_ns; });
     if (its.steps.empty()) continue;
     std::erase_if(together.ranks, [&](std::size_t r) { return !ranks.contains(r); });

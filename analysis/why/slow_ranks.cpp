@@ -95,10 +95,7 @@ void tell(const Evidence& e, const Tried& tried, Findings& found) {
   f.cost = cost_of(e, saving.ns, saving.doubt);
   if (slow.of == Of::kernels) tell_exchanged(e, slow.ranks, f);
   if (slow.of == Of::transfers) {
-    f.text.what = Say::slow_link_at_times;
-    const bool several = slow.comms.size() > 1;
-    if (!several) f.communicator = e.replays->comms()[slow.comms.front()].id;
-    set(f.text, {"several", several});
+    tell_link(e, slow, f);
   } else if (!slow.steps.empty()) {
     tell_copies_of_steps(e, slow.ranks, slow.steps, f);
   } else {
@@ -115,15 +112,33 @@ double least_ns(const Evidence& e, const Slow& slow) {
   return (slow.alone ? kLeastIdle : kUsualShare) * e.step_ns;
 }
 
-// Returns the longest idle time per step among these ranks.
-double idle_ns(const Evidence& e, const Places& ranks) {
-  double most = 0;
-  for (const std::size_t r : ranks) {
-    double sum = 0;
-    for (const std::size_t s : e.steps) sum += e.times.of(r)[s].idle();
-    most = std::max(most, sum / static_cast<double>(e.steps.size()));
+double idle_ns(const Evidence& e, std::size_t rank) {
+  double sum = 0;
+  for (const std::size_t s : e.steps) sum += e.times.of(rank)[s].idle();
+  return sum / static_cast<double>(e.steps.size());
+}
+
+// Returns the set if its hosts can't be compared with others of their stages, and those of its
+// ranks that are idle longest.
+std::vector<Slow> alone(const Evidence& e, Slow set) {
+  const std::vector<Places>& stages = e.replays->stages();
+  const auto apart = [&](const Places& stage) {
+    const auto in = std::ranges::count_if(stage, [&](std::size_t r) { return set.has(r); });
+    return in == 0 || in == std::ssize(stage);
+  };
+  if (stages.empty() || !std::ranges::all_of(stages, apart)) return {};
+  Places ranks = set.ranks;
+  const auto idle = [&](std::size_t r) { return idle_ns(e, r); };
+  std::ranges::stable_sort(ranks, std::ranges::greater(), idle);
+  set.alone = true;
+  if (idle(ranks.front()) < least_ns(e, set)) return {};
+  std::vector<Slow> all{set};
+  for (std::size_t n = 1; n < std::min<std::size_t>(ranks.size(), 3); ++n) {
+    Places first(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(n));
+    std::ranges::sort(first);
+    all.push_back({.ranks = std::move(first), .of = Of::host, .alone = true});
   }
-  return most;
+  return all;
 }
 
 // Returns who may be slow: a rank can't save more than what it needs beyond the usual rank.
@@ -137,9 +152,8 @@ std::vector<Slow> candidates(const Evidence& e, const std::vector<Slow>& sets) {
     if (slow.size() * 4 > e.times.ranks.size() * 3) continue;
     for (Slow set : sets) {
       set.of = of;
-      set.alone = set.stage && of == Of::host;  // hosts are compared within their stage only
-      const double most = set.alone ? idle_ns(e, set.ranks) : e.replays->more_ns(set.ranks, of);
-      if (most >= least_ns(e, set)) all.push_back(std::move(set));
+      if (of == Of::host) std::ranges::move(alone(e, set), std::back_inserter(all));
+      if (e.replays->more_ns(set.ranks, of) >= least_ns(e, set)) all.push_back(std::move(set));
     }
     std::ranges::stable_sort(slow, std::ranges::greater(), more);
     Places first;  // it may take all of the slowest ranks to save anything
@@ -150,6 +164,7 @@ std::vector<Slow> candidates(const Evidence& e, const std::vector<Slow>& sets) {
       if (first.size() > 1) all.push_back({.ranks = first, .of = of});
     }
   }
+  std::ranges::move(slow_links(e), std::back_inserter(all));
   return all;
 }
 
@@ -171,23 +186,25 @@ Tried* to_blame(const Evidence& e, std::vector<Tried>& tried) {
   const double enough = most->saving.ns - kUsualShare * e.step_ns;
   std::erase_if(tried, [&](const Tried& t) { return t.saving.ns < enough; });
   return &*std::ranges::min_element(tried, {}, [](const Tried& t) {
-    // A host or stage has a short name; other ranks are listed.
+    // A stage without others to compare with is blamed only if nobody else is. A host or stage has
+    // a short name; other ranks are listed.
     const std::size_t n = t.slow.ranks.size();
-    return std::tuple(t.slow.named ? std::min<std::size_t>(n, 2) : n, n, -t.saving.ns);
+    return std::tuple(t.slow.alone, t.slow.named ? std::min<std::size_t>(n, 2) : n, n,
+                      -t.saving.ns);
   });
 }
 
-// Ranks and communicators that were reported, ascending.
+// Ranks and links that were reported, ascending.
 struct Told {
   Places ranks{};
-  Places comms{};
+  Places links{};
 
   bool has(const Slow& slow) const {
-    const Places& its = slow.of == Of::transfers ? comms : ranks;
+    const Places& its = slow.of == Of::transfers ? links : ranks;
     return std::ranges::any_of(its, [&](std::size_t owner) { return slow.has(owner); });
   }
   void add(const Slow& slow) {
-    Places& its = slow.of == Of::transfers ? comms : ranks;
+    Places& its = slow.of == Of::transfers ? links : ranks;
     its.insert(its.end(), slow.owners().begin(), slow.owners().end());
     std::ranges::sort(its);
     its.erase(std::unique(its.begin(), its.end()), its.end());

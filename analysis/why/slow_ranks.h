@@ -13,7 +13,7 @@
 
 namespace tprof::why {
 
-// The reasons why a rank, or a communicator, is slow.
+// The reasons why a rank, or a link, is slow.
 enum class Of : std::uint8_t { kernels, host, copies, transfers };
 inline constexpr std::size_t kOfs = 4;
 
@@ -26,10 +26,11 @@ struct Slow {
   bool named = false;  // they make up a host or a stage
   bool stage = false;  // they are one stage of a pipeline
   bool alone = false;  // no other host to compare with: assume theirs need no time
-  Places comms{};      // for transfers: indices into Replays::comms
+  Places links{};      // for transfers: indices into Replays::links
 
-  const Places& owners() const { return of == Of::transfers ? comms : ranks; }
+  const Places& owners() const { return of == Of::transfers ? links : ranks; }
   bool has(std::size_t owner) const { return std::ranges::binary_search(owners(), owner); }
+  bool has_rank(std::size_t r) const { return std::ranges::binary_search(ranks, r); }
 };
 
 // Ranks that the others wait for in some long steps, in each for at least half of its excess
@@ -65,6 +66,9 @@ struct Tried {
 // Returns the ranks that may be slow in some steps, and in which. `sets`: ranks that may be slow
 // together.
 std::vector<Slow> candidates_at_times(const Evidence& e, const std::vector<Slow>& sets);
+// Returns the links that may always be slow, and all of them together; says in a finding how slow.
+std::vector<Slow> slow_links(const Evidence& e);
+void tell_link(const Evidence& e, const Slow& slow, check::Finding& f);
 // Returns sets of ranks that may be slow together: pipeline stages and hosts.
 std::vector<Slow> sets_of(const Evidence& e);
 // Returns the host with exactly these ranks; empty if there is none, or just one rank.

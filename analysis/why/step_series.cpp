@@ -45,7 +45,8 @@ Drift drift_of(const std::vector<double>& series) {
 }
 
 // How likely it is that a series without a change differs that much in rank before and after a
-// place (Pettitt 1979).
+// place (Pettitt 1979), or is that well sorted by it: of all orders, 1 in (n over k) has its k
+// shortest steps first.
 double chance_of_jump(const std::vector<double>& series, std::size_t at) {
   const auto begin = series.begin() + static_cast<std::ptrdiff_t>(at);
   std::vector<double> before(series.begin(), begin);
@@ -57,7 +58,14 @@ double chance_of_jump(const std::vector<double>& series, std::size_t at) {
     in_order -= static_cast<double>(before.end() - longer);
   }
   const auto n = static_cast<double>(series.size());
-  return 2 * std::exp(-6 * in_order * in_order / (n * n * n + n * n));
+  const double chance = 2 * std::exp(-6 * in_order * in_order / (n * n * n + n * n));
+  const auto k = static_cast<double>(at);
+  if (in_order < k * (n - k)) return chance;
+  double sorted = 0;  // by any place that is looked at
+  for (double i = kFewestOfLevel; i + kFewestOfLevel <= n; ++i) {
+    sorted += std::exp(std::lgamma(i + 1) + std::lgamma(n - i + 1) - std::lgamma(n + 1));
+  }
+  return std::min(chance, sorted);
 }
 
 // Returns the place from which on steps take longer, if a jump explains the series better than
@@ -93,10 +101,11 @@ std::size_t jump_of(const Lengths& all, double slope) {
   return at;
 }
 
-void tell_jump(const Evidence& e, const Lengths& all, std::size_t at, Findings& found) {
+// Returns by how much; 0: not worth reporting.
+double tell_jump(const Evidence& e, const Lengths& all, std::size_t at, Findings& found) {
   const double before = median({all.ns.begin(), all.ns.begin() + static_cast<std::ptrdiff_t>(at)});
   const double after = median({all.ns.begin() + static_cast<std::ptrdiff_t>(at), all.ns.end()});
-  if (after - before < 0.05 * before) return;
+  if (after - before < 0.05 * before) return 0;
   const double part = static_cast<double>(all.ns.size() - at) / static_cast<double>(all.ns.size());
   const double ns = (after - before) * part;
   Finding& f = add(found, Kind::jumping_steps, {},
@@ -106,6 +115,7 @@ void tell_jump(const Evidence& e, const Lengths& all, std::size_t at, Findings& 
                     {"share", Percent{100 * ns / e.step_ns}}});
   f.steps = {e.times.steps[e.steps[at]], e.times.steps[e.steps.back()]};
   f.cost = cost_of(e, ns, ns / 4);
+  return after - before;
 }
 
 struct Longest {
@@ -186,16 +196,18 @@ void long_steps(const Evidence& e, const Lengths& all, const Lengths& left, Find
 
 void step_series(const Evidence& e, Findings& found) {
   if (e.steps.size() < kFewest) return;
-  const Lengths left = lengths_of(e, true);
-  long_steps(e, lengths_of(e), left, found);
-  if (left.ns.size() < kFewestForDrift) return;
+  Lengths all = lengths_of(e);
+  Lengths left = lengths_of(e, true);
   const Drift drift = drift_of(left.ns);
-  if (const std::size_t at = jump_of(left, drift.slope);
-      at != 0 && chance_of_jump(left.ns, at) < kChance) {
-    return tell_jump(e, left, at, found);
+  const std::size_t at = jump_of(left, drift.slope);
+  const bool jumps = at != 0 && chance_of_jump(left.ns, at) < kChance;
+  if (const double ns = jumps ? tell_jump(e, left, at, found) : 0; ns != 0) {
+    for (Lengths* lengths : {&all, &left}) lengths->shorten(at, ns);
   }
+  long_steps(e, all, left, found);
   const double grown = drift.slope * static_cast<double>(left.ns.size() - 1);
-  if (drift.certainty < 5 || grown < 0.05 * left.usual) return;
+  if (jumps || left.ns.size() < kFewestForDrift || drift.certainty < 5 || grown < 0.05 * left.usual)
+    return;
   Finding& f = add(found, Kind::drifting_steps, {},
                    {{"grown", Ns{std::llround(grown)}},
                     {"share", Percent{100 * grown / left.usual}},

@@ -60,7 +60,8 @@ struct Modelled {
 };
 
 // The mean of these steps as the graph has them, since replays are compared with that.
-double step_ns(const graph::Model& model, const Times& times, const std::vector<std::size_t>& steps) {
+double step_ns(const graph::Model& model, const Times& times,
+               const std::vector<std::size_t>& steps) {
   graph::StepsNs counted;
   for (const std::size_t s : steps) {
     const auto measured = model.measured_ns().find(times.steps[s]);

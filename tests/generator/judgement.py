@@ -96,7 +96,9 @@ def judge(job: Job, case: Case, findings: list[dict]) -> list[str]:
             wrong.append(f"{says}, and nothing of the kind is there")
             continue
         elif kind in WITHOUT:
-            true = gain(job.loop, **WITHOUT[kind])
+            # Who was told before is as fast as the others then.
+            either = [gain(loop, **WITHOUT[kind]) for loop in (job.loop, job.loop.but(**job.planted))]
+            true = min(either, key=lambda ns: abs(ns - claimed))
         else:
             continue
         doubt = min(f["cost"].get("doubt_ns", 0) / job.loop.steps, claimed)

@@ -1,0 +1,49 @@
+// How much the ranks compute from one place of a step to the next. A place is where a call waits
+// for work, where work waits for a call, or the step's end.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "why/edges.h"
+
+namespace tprof::why {
+
+class Work {
+ public:
+  // A call number, and whether its end is meant.
+  using CallOf = std::pair<std::uint32_t, bool>;
+  // What a rank computes up to a place, on the kernel edges `from` up to `to`.
+  struct Stretch {
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    CallOf place{};  // at its end
+    double ns = 0;
+  };
+
+  Work(const Evidence& e, const graph::Lags& lags, const Edges& of);
+
+  // Sets Edge::as_usual of the kernels; Edge::as_even.
+  void find_usual(Edges& of) const;
+  void find_even(Edges& of) const;
+  // Makes the kernels of these ranks take as long as the usual other rank's of their stage between
+  // the same two places; if they are a whole stage, as long as other stages' in total.
+  void as_others(const Slow& slow, const Edges& of, graph::Lags& lags) const;
+
+ private:
+  // Means over the steps.
+  struct OfRank {
+    double all = 0;
+    std::map<CallOf, double> at{};
+  };
+
+  Places stage_of_;
+  std::vector<Stretch> stretches_;   // by rank and step; the last of a step ends there
+  std::vector<Stretch> compared_{};  // between places that all ranks of the stage pass
+  std::vector<OfRank> ns_;           // by rank
+};
+
+}  // namespace tprof::why
