@@ -141,9 +141,15 @@ void Changes::unblock(std::size_t rank, const run::Blocked& copy) {
       });
     }
   }
+  // Ends of work are known to a grain: work may seem to begin a moment before the host went on.
   const auto work = g_.work(rank);
-  const auto begin =
-      std::ranges::lower_bound(work, copy.goes_on_ns(), {}, [&](Node n) { return g_.at_ns[n]; });
+  auto begin = std::ranges::lower_bound(work, copy.goes_on_ns() - graph::kGrainNs, {},
+                                        [&](Node n) { return g_.at_ns[n]; });
+  const auto begins = [&](Node n) {
+    return std::none_of(g_.wait.begin() + g_.first[n], g_.wait.begin() + g_.first[n + 1],
+                        [](Wait wait) { return wait == Wait::computes; });
+  };
+  while (begin != work.end() && !begins(*begin)) ++begin;
   if (begin != work.end()) goes_on(*begin);
   // If another copy blocks before the work begins, the work waits for that one.
   const std::vector<run::Blocked>& blocked = model_.run().ranks[rank].blocked;
