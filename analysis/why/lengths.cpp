@@ -31,6 +31,8 @@ void Lengths::shorten(std::size_t from, double by_ns) {
 std::size_t Lengths::warming_up() const {
   std::size_t n = 0;
   while (n < ns.size() && far_longer(n)) ++n;
+  const double later = n == ns.size() ? 0 : *std::max_element(ns.begin() + n, ns.end());
+  while (n != 0 && ns[n - 1] - later < far() - usual) --n;
   return n > kMostWarmingUp ? 0 : n;
 }
 

@@ -18,7 +18,8 @@ struct Lengths {
   bool far_longer(std::size_t place) const { return ns[place] >= far(); }
   // Makes the steps from this place on so much shorter.
   void shorten(std::size_t from, double by_ns);
-  // How many of the first steps do, in which programs compile and fill caches; 0 if they are many.
+  // How many of the first steps do, and than all later ones: programs compile and fill caches in
+  // them. 0 if they are many.
   std::size_t warming_up() const;
 };
 
