@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "interpose/format/ledger.h"
 #include "why/numbers.h"
@@ -67,7 +68,13 @@ void Changes::leave_out(std::size_t rank, std::size_t row, bool host) {
   come_early(rank, row);
   needs_nothing(rank, row);
   for (const Out& out : std::ranges::equal_range(out_, ended, {}, &Out::from)) {
-    if (g_.wait[out.edge] == Wait::barrier) lags_[out.edge] = kNever;
+    if (g_.wait[out.edge] == Wait::barrier) {
+      // What the host did between the call's end and the work, it still does.
+      const Lag rest = std::exchange(lags_[out.edge], kNever);
+      each_edge(out.to, [&](Wait wait, Lag& lag) {
+        if (wait == Wait::turn) lag = std::max(lag, rest);
+      });
+    }
     if (g_.wait[out.edge] != Wait::turn) continue;
     // The next call in its queue may need everything computed by then.
     const auto work = g_.work(rank);
