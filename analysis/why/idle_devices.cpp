@@ -14,14 +14,12 @@ using check::Kind;
 using check::Ns;
 using check::Percent;
 
-// Returns the cost of late hosts in other findings, in ns.
+// Returns the cost of the copies that hosts wait for, in ns.
 double told(const check::Findings& found) {
   double ns = 0;
   for (const check::Finding& f : found) {
-    const bool* const take_turns = check::value_of<bool>(f.text.values, "hosts");
-    const bool of_hosts = f.kind == Kind::blocking_h2d || f.kind == Kind::blocking_d2h ||
-                          (take_turns != nullptr && *take_turns);
-    if (of_hosts && f.cost) ns += static_cast<double>(f.cost->ns_per_step.value_or(0));
+    const bool copies = f.kind == Kind::blocking_h2d || f.kind == Kind::blocking_d2h;
+    if (copies && f.cost) ns += static_cast<double>(f.cost->ns_per_step.value_or(0));
   }
   return ns;
 }

@@ -104,10 +104,9 @@ std::vector<double> Replays::saves_alone(const Slow& slow) const {
   return saved(changed(slow, model_.graph().lag_ns), model_.replayed_ns());
 }
 
-std::vector<double> Replays::evened_out(bool mended, const Places& ranks) const {
+graph::Lags Replays::even(const Places& ranks, graph::Lags lags) const {
   std::vector<bool> changes(e_.times.ranks.size());
   for (const std::size_t r : ranks) changes[r] = true;
-  graph::Lags lags = mended ? lags_ : model_.graph().lag_ns;
   const Needs& hosts = edges_.needs_of(Of::host);
   for (const Of of : {Of::host, Of::copies}) {
     for (const Edge& at : edges_.of(of)) {
@@ -119,7 +118,17 @@ std::vector<double> Replays::evened_out(bool mended, const Places& ranks) const 
   for (const Edge& at : edges_.of(Of::kernels)) {
     if (changes[at.owner]) lags[at.edge] *= at.as_even;
   }
-  return saved(lags, mended ? steps_ns_ : model_.replayed_ns());
+  return lags;
+}
+
+std::vector<double> Replays::evened_out(bool mended, const Places& ranks) const {
+  return saved(even(ranks, mended ? lags_ : model_.graph().lag_ns),
+               mended ? steps_ns_ : model_.replayed_ns());
+}
+
+void Replays::even_out(const Places& ranks) {
+  lags_ = even(ranks, std::move(lags_));
+  steps_ns_ = model_.replayed_ns(lags_);
 }
 
 std::vector<Replays::Turn> Replays::turns() const {

@@ -88,6 +88,7 @@ void uneven_ranks(const Evidence& e, check::Findings& found) {
                            {"loads", loads}});
   f.text.what = Say::uneven_ranks;
   f.cost = cost_of(e, ns, 2 * mean_error(lost));
+  e.replays->even_out(who);
 }
 
 }  // namespace tprof::why
