@@ -135,7 +135,8 @@ Model::Model(const run::Run& run, bool marked)
       if (graph_.kind[n] != Kind::mark) continue;
       const std::int64_t step = position(n).step;
       const auto end = std::ranges::lower_bound(ends, step, {}, &End::step);
-      if (end != ends.end() && end->step == step) end->at = n;
+      // Steps without calls may follow, outside of windows.
+      if (end != ends.end() && end->step == step && !end->at) end->at = n;
     }
   }
   measured_ns_ = steps_ns(std::vector<double>(graph_.at_ns.begin(), graph_.at_ns.end()));
@@ -220,6 +221,14 @@ Position Model::position(Node n) const {
   }
 }
 
+bool Model::follows(std::int64_t before, std::int64_t step) const {
+  return std::ranges::any_of(run_.ranks, [&](const run::Rank& rank) {
+    const auto at = std::ranges::lower_bound(rank.steps, step, {}, &run::Step::number);
+    return at != rank.steps.begin() && at != rank.steps.end() && at->number == step &&
+           std::prev(at)->number == before && std::prev(at)->to_ns == at->from_ns;
+  });
+}
+
 StepsNs Model::steps_ns(std::span<const double> at_ns) const {
   StepsNs last;  // by step: when the last rank ended it
   for (std::size_t r = 0; r < ends_.size(); ++r) {
@@ -237,7 +246,7 @@ StepsNs Model::steps_ns(std::span<const double> at_ns) const {
   for (auto before = last.begin(); before != last.end() && std::next(before) != last.end();
        ++before) {
     const auto& [step, ns] = *std::next(before);
-    all[step] = ns - before->second;
+    if (follows(before->first, step)) all[step] = ns - before->second;
   }
   return all;
 }

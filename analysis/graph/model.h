@@ -62,9 +62,11 @@ class Model {
   };
 
   void find_positions(std::size_t rank);
-  // Returns the length of each step except the first if nodes happen at these times: the mean over
-  // the ranks. A device's step ends when everything that its host called in it has ended, and no
-  // earlier than the host's step.
+  // True if the one step begins where the other ends. Between windows are steps without lines.
+  bool follows(std::int64_t before, std::int64_t step) const;
+  // Returns the length of each step that follows another if nodes happen at these times: from when
+  // the last rank had ended that one. A device's step ends when everything that its host called in
+  // it has ended, and no earlier than the host's step.
   StepsNs steps_ns(std::span<const double> at_ns) const;
 
   bool marked_;
