@@ -160,10 +160,12 @@ class Builder {
       behind_own(r, i);
     }
   }
-  // A copy takes as long as it took; a call of NCCL ends with its meeting.
+  // A copy takes as long as it took, and so do the kernels of a launch; a call of NCCL ends with
+  // its meeting.
   void behind_own(std::uint32_t r, std::size_t i) {
-    if (run_.ranks[r].calls.comm[i] == run::Calls::kNoComm) {
-      behind(graph_.ended(r, i), graph_.came(r, i), Wait::copies);
+    const run::Calls& c = run_.ranks[r].calls;
+    if (c.comm[i] == run::Calls::kNoComm) {
+      behind(graph_.ended(r, i), graph_.came(r, i), c.is[i].launch ? Wait::computes : Wait::copies);
     } else {
       in_order(graph_.ended(r, i), graph_.came(r, i), Wait::turn);
     }

@@ -10,6 +10,7 @@
 //   messages already there. Idle time that no call explains is the host's, and keeps its length.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <ranges>
 #include <span>
@@ -78,6 +79,10 @@ struct Graph {
   }
   Node came(std::size_t of_rank, std::size_t row) const { return called(of_rank, row) + 1; }
   Node ended(std::size_t of_rank, std::size_t row) const { return called(of_rank, row) + 2; }
+  // The node that an edge goes into.
+  Node into(std::uint32_t edge) const {
+    return static_cast<Node>(std::ranges::upper_bound(first, edge) - first.begin() - 1);
+  }
   // The row of such a node.
   std::size_t row(Node n) const { return (n - rows[rank[n]]) / 3; }
   // The work nodes of a rank, ascending.

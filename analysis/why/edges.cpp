@@ -42,6 +42,7 @@ class Finder {
 
   void find() {
     find_edges();
+    sort_kernels();
     find_needs(Of::kernels);
     find_needs(Of::host);
     find_usual_hosts();
@@ -87,6 +88,19 @@ class Finder {
         hosts_.back().from_step = place(model_.step_at(g_.rank[n], g_.at_ns[g_.from[i]]));
       }
     }
+  }
+
+  // By rank and time: the kernels of a CUDA graph's launch are not among the work's nodes.
+  void sort_kernels() {
+    std::vector<Edge>& kernels = of(Of::kernels);
+    const auto launch = [&](const Edge& at) {
+      return g_.kind[g_.into(at.edge)] != graph::Kind::work;
+    };
+    if (kernels.empty() || !launch(kernels.front())) return;  // launches come first
+    std::ranges::stable_sort(kernels, {}, [&](const Edge& at) {
+      const Node node = g_.into(at.edge);
+      return std::pair(g_.rank[node], g_.at_ns[node]);
+    });
   }
 
   // Returns what the host did next after `ns`.
@@ -206,8 +220,7 @@ class Finder {
     std::vector<std::pair<HostEdge*, Size>> all;
     for (HostEdge& at : hosts_) {
       if (at.wait != Wait::copies) continue;
-      const auto node =
-          static_cast<Node>(std::ranges::upper_bound(g_.first, at.edge) - g_.first.begin() - 1);
+      const Node node = g_.into(at.edge);
       const run::Calls& c = model_.run().ranks[g_.rank[node]].calls;
       const std::size_t row = g_.row(node);
       const Size size{c.bucket[row], bytes_class(c.bytes[row])};

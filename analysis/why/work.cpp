@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <tuple>
 
 #include "why/numbers.h"
 
@@ -15,7 +16,7 @@ using Stretch = Work::Stretch;
 
 constexpr CallOf kEnd{UINT32_MAX, true};
 
-// Returns the places by work node, ascending.
+// Returns the places with their nodes, by rank and time.
 std::vector<std::pair<Node, CallOf>> calls_at_work(const graph::Model& model) {
   const graph::Graph& g = model.graph();
   std::vector<std::pair<Node, CallOf>> places;
@@ -24,13 +25,16 @@ std::vector<std::pair<Node, CallOf>> calls_at_work(const graph::Model& model) {
       const bool comes = g.wait[i] == Wait::place;
       if (!comes && g.wait[i] != Wait::barrier) continue;
       const auto [work, call] = comes ? std::pair(g.from[i], n) : std::pair(n, g.from[i]);
+      if (g.kind[work] != graph::Kind::work) continue;  // it stood still until another call ended
       if (model.run().ranks[g.rank[call]].calls.copies(g.row(call))) continue;
       if (model.position(work).step == model.position(call).step) {
         places.push_back({work, {model.position(call).call, !comes}});
       }
     }
   }
-  std::ranges::sort(places);
+  std::ranges::sort(places, {}, [&](const auto& place) {
+    return std::tuple(g.rank[place.first], g.at_ns[place.first], place);
+  });
   return places;
 }
 
@@ -52,10 +56,13 @@ std::vector<Stretch> stretches_of(const Evidence& e, const graph::Lags& lags, co
     const Edge& at = edges[k];
     now.ns += static_cast<double>(lags[at.edge]);
     const bool last = ++k == edges.size();
-    // The work is there until what it does next is done.
-    const auto next =
-        last ? g.first.end() - 1 : std::ranges::upper_bound(g.first, edges[k].edge) - 1;
-    for (; place != places.end() && place->first < next - g.first.begin(); ++place) {
+    // Places up to the next work; those of the rank's end at its last.
+    const Node next = last ? static_cast<Node>(g.size()) : g.from[edges[k].edge];
+    const auto before_next = [&](Node n) {
+      return last ||
+             std::tuple(g.rank[n], g.at_ns[n], n) <= std::tuple(g.rank[next], g.at_ns[next], next);
+    };
+    for (; place != places.end() && before_next(place->first); ++place) {
       if (of.place(e, e.model->position(place->first).step) == at.step) end(k, place->second);
     }
     if (last || edges[k].owner != at.owner || edges[k].step != at.step) end(k, kEnd);
