@@ -248,6 +248,16 @@ void Columns::fill() {
   }
   c.all_came_ns = c.came_ns;
   const std::vector<std::size_t> called = by_call(c);
+  const auto& config = *rank_.process->header.config;
+  const auto timing = config.find("TPROF_TIMING");
+  const bool waits_known = timing == config.end() || timing->second != "cupti";
+  // CUPTI does not tell how long launches waited in a full queue. A host that is further ahead of
+  // its device than it took for the call may have waited all the time.
+  for (std::size_t k = 1; k < called.size() && !waits_known; ++k) {
+    const std::size_t i = called[k];
+    const std::int64_t took_ns = c.called_ns[i] - c.called_ns[called[k - 1]];
+    if (c.came_ns[i] - c.called_ns[i] > took_ns) c.waited_ns[i] = took_ns;
+  }
   for (std::size_t k = 0; k < called.size(); ++k) {
     const bool last = k + 1 == called.size();
     c.is[called[k]].at_once = last || c.came_ns[called[k]] <= c.called_ns[called[k + 1]];
