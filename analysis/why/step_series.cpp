@@ -17,7 +17,7 @@ using check::Kind;
 using check::Ns;
 using check::Percent;
 
-constexpr std::size_t kFewest = 8;
+constexpr std::size_t kFewest = 4;
 constexpr std::size_t kFewestForDrift = 16;
 constexpr std::size_t kFewestOfLevel = 5;
 constexpr double kMostOfTime = 0.5;  // share of the steps' time
