@@ -141,16 +141,23 @@ Longest longest_at(const Evidence& e, const Lengths& all, std::size_t place) {
 // `left`: the lengths once the slow ranks found so far are mended.
 void long_steps(const Evidence& e, const Lengths& all, const Lengths& left, Findings& found) {
   std::vector<std::size_t> steps;
-  double ns = 0;
-  std::size_t at = 0;  // of the longest
+  std::vector<double> lost;  // where that is known
+  std::size_t at = 0;        // of the longest
   for (std::size_t i = 0; i < all.ns.size(); ++i) {
     if (!all.far_longer(i) || !left.far_longer(i)) continue;
     steps.push_back(i);
-    ns += left.ns[i] - left.usual;
     if (all.ns[i] > all.ns[at]) at = i;
+    const auto more = [&](std::size_t step) { return left.ns[step] - left.usual; };
+    if (e.times.known()) {
+      lost.push_back(more(i));
+    } else if (i + 1 < left.ns.size()) {
+      // A host that waits for its device in a step is no longer ahead of it in the next one.
+      lost.push_back(more(i) + std::min(0.0, more(i + 1)));
+    }
   }
   if (steps.empty() || steps.size() * 2 > all.ns.size()) return;
-  ns /= static_cast<double>(all.ns.size());
+  const double ns =
+      mean(lost) * static_cast<double>(steps.size()) / static_cast<double>(all.ns.size());
   if (ns < kLeastShare * e.step_ns) return;
   const bool host = e.times.hosts_may_run_ahead;
   // The first steps of any job warm up. That matters only if it takes most of the time.
