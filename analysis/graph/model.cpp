@@ -139,6 +139,7 @@ Model::Model(const run::Run& run, bool marked)
       if (end != ends.end() && end->step == step && !end->at) end->at = n;
     }
   }
+  find_last_work();
   measured_ns_ = steps_ns(std::vector<double>(graph_.at_ns.begin(), graph_.at_ns.end()));
   replayed_ns_ = replayed_ns(graph_.lag_ns);
 }
@@ -221,6 +222,20 @@ Position Model::position(Node n) const {
   }
 }
 
+// What a device computes before the next step's first row comes, it computes for this step.
+void Model::find_last_work() {
+  for (std::size_t r = 0; r < ends_.size(); ++r) {
+    const auto work = graph_.work(r);
+    for (std::size_t i = 0; i + 1 < ends_[r].size(); ++i) {
+      const std::int64_t next_ns = run_.ranks[r].calls.came_ns[by_call_[r][ends_[r][i + 1].from]];
+      const auto next =
+          std::ranges::upper_bound(work, next_ns, {}, [&](Node n) { return graph_.at_ns[n]; });
+      const auto before = static_cast<Node>(next - work.begin());
+      if (before != 0) ends_[r][i].work = graph_.works[r].first + before - 1;
+    }
+  }
+}
+
 bool Model::follows(std::int64_t before, std::int64_t step) const {
   return std::ranges::any_of(run_.ranks, [&](const run::Rank& rank) {
     const auto at = std::ranges::lower_bound(rank.steps, step, {}, &run::Step::number);
@@ -234,7 +249,8 @@ StepsNs Model::steps_ns(std::span<const double> at_ns) const {
   for (std::size_t r = 0; r < ends_.size(); ++r) {
     for (const End& end : ends_[r]) {
       const Node first = graph_.ended(r, by_call_[r][end.from]);
-      double at = std::max(at_ns[first], at_ns[end.at.value_or(first)]);
+      double at =
+          std::max({at_ns[first], at_ns[end.at.value_or(first)], at_ns[end.work.value_or(first)]});
       for (std::size_t i = end.from + 1; i < end.to; ++i) {
         at = std::max(at, at_ns[graph_.ended(r, by_call_[r][i])]);
       }

@@ -56,12 +56,14 @@ class Model {
   // The end of a step of a rank.
   struct End {
     std::int64_t step;
-    std::size_t from;        // the range of its calls in by_call()
-    std::size_t to;          // exclusive
-    std::optional<Node> at;  // its mark, if the program marks steps
+    std::size_t from;            // the range of its calls in by_call()
+    std::size_t to;              // exclusive
+    std::optional<Node> at{};    // its mark, if the program marks steps
+    std::optional<Node> work{};  // the last of its device's work
   };
 
   void find_positions(std::size_t rank);
+  void find_last_work();
   // True if the one step begins where the other ends. Between windows are steps without lines.
   bool follows(std::int64_t before, std::int64_t step) const;
   // Returns the length of each step that follows another if nodes happen at these times: from when

@@ -67,11 +67,7 @@ class Filler {
   // step are done; if the host waits for the device, that is at the mark.
   void put_in_steps() {
     const run::Calls& c = rank_.calls;
-    std::vector<std::size_t> rows;  // NCCL rows, by when they were called
-    for (std::size_t i = 0; i < c.size(); ++i) {
-      if (c.comm[i] != run::Calls::kNoComm) rows.push_back(i);
-    }
-    std::ranges::stable_sort(rows, {}, [&](std::size_t i) { return c.called_ns[i]; });
+    const std::vector<std::size_t> rows = run::by_call(c);
     std::int64_t done = INT64_MIN;
     auto next = rows.begin();
     for (std::size_t s = 0; s < steps_.size(); ++s) {
@@ -79,9 +75,14 @@ class Filler {
       const run::Step& step = *steps_[s].step;
       const auto called_before = [&](std::int64_t mark) {
         for (; next != rows.end() && c.called_ns[*next] < mark; ++next) {
+          if (c.comm[*next] == run::Calls::kNoComm) continue;
           if (c.called_ns[*next] >= step.from_ns) timed += c.made[*next];
           done = std::max(done, c.ended_ns[*next]);
         }
+        // What it computes before the next row comes, it computes for the step before.
+        const auto work =
+            next == rows.end() ? computes_.begin() : run::first_after(computes_, c.came_ns[*next]);
+        if (work != computes_.begin()) done = std::max(done, std::prev(work)->to_ns);
         return std::max(mark, done);
       };
       on_device_[s].from_ns = called_before(step.from_ns);

@@ -213,7 +213,8 @@ void step_series(const Evidence& e, Findings& found) {
   }
   long_steps(e, all, left, found);
   const double grown = drift.slope * static_cast<double>(left.ns.size() - 1);
-  if (jumps || left.ns.size() < kFewestForDrift || drift.certainty < 5 || grown < 0.05 * left.usual)
+  if (jumps || left.ns.size() < kFewestForDrift ||
+      std::erfc(drift.certainty / std::sqrt(2)) > kChance || grown < 0.05 * left.usual)
     return;
   Finding& f = add(found, Kind::drifting_steps, {},
                    {{"grown", Ns{std::llround(grown)}},
