@@ -21,7 +21,8 @@ inline double mean(std::span<const double> of) {
   return of.empty() ? 0 : sum / static_cast<double>(of.size());
 }
 
-// The mean of the middle third: more exact than the median, and not moved by a few that are far off.
+// The mean of the middle third: more exact than the median, and not moved by a few that are far
+// off.
 inline double midmean(std::vector<double> of) {
   std::ranges::sort(of);
   return mean(std::span(of).subspan(of.size() / 3, of.size() - 2 * (of.size() / 3)));

@@ -104,19 +104,23 @@ std::vector<double> Replays::saves_alone(const Slow& slow) const {
   return saved(changed(slow, model_.graph().lag_ns), model_.replayed_ns());
 }
 
-graph::Lags Replays::even(const Places& ranks, graph::Lags lags) const {
-  std::vector<bool> changes(e_.times.ranks.size());
-  for (const std::size_t r : ranks) changes[r] = true;
+graph::Lags Replays::even(const Places& ranks, graph::Lags lags, const Places& but) const {
+  std::vector<bool> of_ranks(e_.times.ranks.size());
+  for (const std::size_t r : ranks) of_ranks[r] = true;
+  const auto changes = [&](const Edge& at) {
+    return of_ranks[at.owner] &&
+           (at.step == Edge::kNone || !std::ranges::binary_search(but, edges_.steps[at.step]));
+  };
   const Needs& hosts = edges_.needs_of(Of::host);
   for (const Of of : {Of::host, Of::copies}) {
     for (const Edge& at : edges_.of(of)) {
       const bool late =
-          changes[at.owner] && at.step != Edge::kNone && hosts.beyond[at.owner][at.step] > 0;
+          changes(at) && at.step != Edge::kNone && hosts.beyond[at.owner][at.step] > 0;
       if (late) lags[at.edge] *= at.as_usual;
     }
   }
   for (const Edge& at : edges_.of(Of::kernels)) {
-    if (changes[at.owner]) lags[at.edge] *= at.as_even;
+    if (changes(at)) lags[at.edge] *= at.as_even;
   }
   return lags;
 }
@@ -126,8 +130,8 @@ std::vector<double> Replays::evened_out(bool mended, const Places& ranks) const 
                mended ? steps_ns_ : model_.replayed_ns());
 }
 
-void Replays::even_out(const Places& ranks) {
-  lags_ = even(ranks, std::move(lags_));
+void Replays::even_out(const Places& ranks, const Places& but) {
+  lags_ = even(ranks, std::move(lags_), but);
   steps_ns_ = model_.replayed_ns(lags_);
 }
 

@@ -44,9 +44,9 @@ class Replays {
     double hosts_ns = 0;
   };
   std::vector<Turn> turns() const;
-  // From here on these are as fast as the others; evened out.
+  // From here on these are as fast as the others; evened out in all steps `but` these.
   void mend(const Slow& slow);
-  void even_out(const Places& ranks);
+  void even_out(const Places& ranks, const Places& but);
   // The lengths of the graph's steps after mend(), by index into Evidence::steps; empty: nothing
   // was mended.
   std::map<std::size_t, double> mended_ns() const;
@@ -61,7 +61,7 @@ class Replays {
  private:
   std::set<std::int64_t> steps_of(const Slow& slow) const;  // empty: in all
   graph::Lags changed(const Slow& slow, graph::Lags lags) const;
-  graph::Lags even(const Places& ranks, graph::Lags lags) const;
+  graph::Lags even(const Places& ranks, graph::Lags lags, const Places& but = {}) const;
   std::vector<double> saved(std::span<const graph::Lag> lags, const graph::StepsNs& before) const;
 
   const Evidence& e_;

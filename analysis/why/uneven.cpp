@@ -88,7 +88,10 @@ void uneven_ranks(const Evidence& e, check::Findings& found) {
                            {"loads", loads}});
   f.text.what = Say::uneven_ranks;
   f.cost = cost_of(e, ns, 2 * mean_error(lost));
-  e.replays->even_out(who);
+  const Lengths lengths = lengths_of(e);
+  Places longer = every_step(e);
+  std::erase_if(longer, [&](std::size_t i) { return !lengths.far_longer(i); });
+  e.replays->even_out(who, longer);
 }
 
 }  // namespace tprof::why
