@@ -348,6 +348,23 @@ JOBS = {
     "logs of rank 0, which shows where it reads a value": job_of(
         LONG.but(item_every=10, steps=38, logs={0: 33 * MS}), "long_steps periodic_steps", [0], logs={}
     ),
+    "optimizer x12 of a rank": job_of(
+        LONG.but(zero1=True, layer_ns=MS, params=30_000_000, update={5: 12.0}), "slow_gpu", [5], update={}
+    ),
+    "nic x0.05 of a stage": job_of(
+        PIPELINE.but(ranks=16, micro_batches=8, links={6: 0.05}), "slow_link", [6], links={}
+    ),
+    "a jump in 11 steps": job_of(LONG.but(steps=12, jump=(6, 1.3)), "jumping_steps", jump=(0, 1.0)),
+    "stalls from the first step that counts": job_of(
+        LONG.but(steps=13, stalls={3: 200 * MS}, stalls_at_update=True, stalls_steps=(2, 6, 10)), "slow_cpu slow_input",
+        [3], stalls={},
+    ),
+    "gpu x1.3, cupti": job_of(
+        Loop("fsdp", **B, kernels=60, steps=16, item_every=0, gpu={5: 1.3}), "slow_gpu", [5], Settings(cupti=True), gpu={}
+    ),
+    "evaluation of all in short steps": job_of(
+        Loop(**B, steps=7, eval_every=3, layer_ns=MS), "long_steps periodic_steps", eval_every=0
+    ),
 }  # fmt: skip
 
 

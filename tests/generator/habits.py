@@ -152,7 +152,7 @@ class _Program:
                 count = -(-loop.params // loop.ranks // 4)
                 yield Collective("ncclAllGather", "world", count, loop.dtype, "compute")
                 yield Kernel(10_000)
-        yield from self.kernels(loop.layer_ns // 4)  # the optimizer
+        yield from self.kernels(round(loop.layer_ns // 4 * loop.update.get(rank, 1.0)))  # the optimizer
         if loop.metrics:
             yield Collective("ncclAllReduce", "metrics", 2, "float32", "compute", reduce="sum")
         if loop.metric:

@@ -33,7 +33,7 @@ WITHOUT = {
 }
 # Fields of a loop that a kind is about, where more than one thing is planted.
 FAULTS = {
-    "slow_gpu": ("gpu",),
+    "slow_gpu": ("gpu", "update"),
     "slow_input": ("loader", "logs", "augment"),
     "slow_cpu": ("cpu", "stalls"),
     "slow_link": ("links",),

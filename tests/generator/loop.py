@@ -71,6 +71,7 @@ class Loop:
     # Faults.
     gpu: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: times of its kernels
     gpu_steps: tuple[int, ...] = ()  # only in these; (): in all
+    update: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: times of its optimizer's kernels
     cpu: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: times of its host's work
     pcie: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: of its copies' speed
     links: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: of its NIC's speed

@@ -52,6 +52,7 @@ class Settings:
     timing: bool = True  # TPROF_TIMING=events: calls of NCCL have device times
     # Where a stream ran dry between two kernels, as the library's events can't tell when.
     unsure: bool = False
+    cupti: bool = False  # TPROF_TIMING=cupti: nothing tells how long launches waited in a full queue
     marks: bool = True  # steps are NVTX ranges; False: nobody marked them
 
 
@@ -90,7 +91,7 @@ class _File:
             run_id=self.run_id, rank=self.rank, world_size=len(self.case.traces), local_rank=local,
             host=f"node{self.host:03}", boot_id=f"boot-{self.host}", pid=4000 + self.rank, start_ns=base - 10**9,
             base_time_ns=base, monotonic_ns=10**12 + self.clocks.of(self.host, self.begin), clock=[[0, base, 48]],
-            config={"TPROF_TIMING": "events"} if self.settings.timing else {},
+            config={"TPROF_TIMING": "cupti" if self.settings.cupti else "events"} if self.settings.timing else {},
         )]  # fmt: skip
         for comm in self.comms:
             members = self.case.layout.comms[comm]
@@ -153,7 +154,7 @@ class _File:
         }
         if call.computes:
             more["computes"] = True
-        if waited != 0:
+        if waited != 0 and not self.settings.cupti:
             more["waited"] = waited / 1000
         return (
             f'{{"cat":"DEVICE","name":"{name}","ph":"X","pid":{self.rank},'
