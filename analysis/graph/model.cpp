@@ -222,7 +222,7 @@ Position Model::position(Node n) const {
   }
 }
 
-// What a device computes before the next step's first row comes, it computes for this step.
+// Work belongs to a step if the next step's first row comes later.
 void Model::find_last_work() {
   for (std::size_t r = 0; r < ends_.size(); ++r) {
     const auto work = graph_.work(r);

@@ -79,7 +79,7 @@ class Filler {
           if (c.called_ns[*next] >= step.from_ns) timed += c.made[*next];
           done = std::max(done, c.ended_ns[*next]);
         }
-        // What it computes before the next row comes, it computes for the step before.
+        // Work belongs to the step before if the next row comes later.
         const auto work =
             next == rows.end() ? computes_.begin() : run::first_after(computes_, c.came_ns[*next]);
         if (work != computes_.begin()) done = std::max(done, std::prev(work)->to_ns);

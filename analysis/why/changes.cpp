@@ -69,7 +69,7 @@ void Changes::leave_out(std::size_t rank, std::size_t row, bool host) {
   needs_nothing(rank, row);
   for (const Out& out : std::ranges::equal_range(out_, ended, {}, &Out::from)) {
     if (g_.wait[out.edge] == Wait::barrier) {
-      // What the host did between the call's end and the work, it still does.
+      // The host still needs its time between the call's end and the work.
       const Lag rest = std::exchange(lags_[out.edge], kNever);
       each_edge(out.to, [&](Wait wait, Lag& lag) {
         if (wait == Wait::turn) lag = std::max(lag, rest);

@@ -1,4 +1,5 @@
-// Links whose transfers take longer than those of other links that carry the same.
+#include "why/slow_links.h"
+
 #include <algorithm>
 #include <functional>
 
@@ -6,7 +7,6 @@
 #include "text/text.h"
 #include "why/numbers.h"
 #include "why/replays.h"
-#include "why/slow_ranks.h"
 
 namespace tprof::why {
 namespace {

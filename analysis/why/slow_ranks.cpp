@@ -13,6 +13,7 @@
 #include "why/causes.h"
 #include "why/numbers.h"
 #include "why/replays.h"
+#include "why/slow_links.h"
 #include "why/slow_ranks.h"
 #include "why/step_copies.h"
 

@@ -66,9 +66,6 @@ struct Tried {
 // Returns the ranks that may be slow in some steps, and in which. `sets`: ranks that may be slow
 // together.
 std::vector<Slow> candidates_at_times(const Evidence& e, const std::vector<Slow>& sets);
-// Returns the links that may always be slow, and all of them together; says in a finding how slow.
-std::vector<Slow> slow_links(const Evidence& e);
-void tell_link(const Evidence& e, const Slow& slow, check::Finding& f);
 // Returns sets of ranks that may be slow together: pipeline stages and hosts.
 std::vector<Slow> sets_of(const Evidence& e);
 // Returns the host with exactly these ranks; empty if there is none, or just one rank.

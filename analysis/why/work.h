@@ -16,7 +16,7 @@ class Work {
  public:
   // A call number, and whether its end is meant.
   using CallOf = std::pair<std::uint32_t, bool>;
-  // What a rank computes up to a place, on the kernel edges `from` up to `to`.
+  // A rank computes this up to a place, on the kernel edges `from` up to `to`.
   struct Stretch {
     std::uint32_t from = 0;
     std::uint32_t to = 0;
