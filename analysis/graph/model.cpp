@@ -240,7 +240,7 @@ bool Model::follows(std::int64_t before, std::int64_t step) const {
   return std::ranges::any_of(run_.ranks, [&](const run::Rank& rank) {
     const auto at = std::ranges::lower_bound(rank.steps, step, {}, &run::Step::number);
     return at != rank.steps.begin() && at != rank.steps.end() && at->number == step &&
-           std::prev(at)->number == before && std::prev(at)->to_ns == at->from_ns;
+           std::prev(at)->number == before && (!rank.windows || before + 1 == step);
   });
 }
 

@@ -64,7 +64,7 @@ class Model {
 
   void find_positions(std::size_t rank);
   void find_last_work();
-  // True if the one step begins where the other ends. Between windows are steps without lines.
+  // True if no other step is between these. Steps between windows have no lines.
   bool follows(std::int64_t before, std::int64_t step) const;
   // Returns the length of each step that follows another if nodes happen at these times: from when
   // the last rank had ended that one. A device's step ends when everything that its host called in

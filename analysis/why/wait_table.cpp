@@ -178,7 +178,6 @@ class Meetings {
 
 void finish(Growing& row, const Peak& peak) {
   row.usual_transfer_ns = std::llround(median(row.times));
-  row.quick_transfer_ns = std::llround(quantile(row.times, 0.1));
   if (row.calls == 0 || row.usual_transfer_ns <= 0) return;
   const double bytes = static_cast<double>(row.bytes) / static_cast<double>(row.calls);
   row.busbw_GBps = bytes * tables::bus_factor(row.bucket, row.nranks) /

@@ -59,7 +59,6 @@ struct WaitRow {
   std::uint64_t rank_steps = 0;        // sum of its ranks' steps
   std::uint64_t meetings = 0;          // collectives or messages with known times on all ranks
   std::int64_t usual_transfer_ns = 0;  // their median
-  std::int64_t quick_transfer_ns = 0;  // nine of ten take longer
   std::optional<double> busbw_GBps{};  // of the usual transfer; nullopt: unknown
   std::optional<double> peak_share{};  // share of the bandwidth that the user expects
   std::vector<WaitOfRank> of_ranks{};  // by rank in the communicator
