@@ -85,7 +85,11 @@ using Means = std::map<CallOf, Mean>;
 }  // namespace
 
 Work::Work(const Evidence& e, const graph::Lags& lags, const Edges& of)
-    : stage_of_(of.stage_of), stretches_(stretches_of(e, lags, of)), ns_(e.times.ranks.size()) {
+    : stage_of_(of.stage_of), stretches_(stretches_of(e, lags, of)), done_(e.times.ranks.size()) {
+  // A pipeline without replicas has no two ranks that do the same.
+  for (std::size_t r = 0; r < stage_of_.size(); ++r) {
+    if (of.stages.empty() && sends(e, r)) stage_of_[r] = r;
+  }
   const std::vector<Edge>& edges = of.of(Of::kernels);
   const auto at = [&](const Stretch& s) -> const Edge& { return edges[s.to - 1]; };
   // Only places that all ranks of a stage pass in all steps can be compared.
@@ -100,83 +104,92 @@ Work::Work(const Evidence& e, const graph::Lags& lags, const Edges& of)
   });
   const double steps = static_cast<double>(std::max<std::size_t>(of.steps.size(), 1));
   Stretch whole;
+  double done = 0;  // of the step
   for (const Stretch& s : stretches_) {
     if (whole.to == 0) whole.from = s.from;
     whole.to = s.to;
-    whole.ns += s.ns;
+    done += s.ns;
     if (!pass.contains({stage_of_[at(s).owner], s.place}) && s.place != kEnd) continue;
     whole.place = s.place;
     compared_.push_back(std::exchange(whole, {}));
-    if (at(s).step == Edge::kNone) continue;
-    OfRank& its = ns_[at(s).owner];
-    its.at[s.place] += compared_.back().ns / steps;
-    its.all += compared_.back().ns / steps;
+    if (at(s).step != Edge::kNone) done_[at(s).owner][s.place] += done / steps;
+    if (s.place == kEnd) done = 0;
   }
 }
 
 // Kernels of a whole host or stage get the same factors, and keep their differences.
-void Work::as_others(const Slow& slow, const Edges& of, graph::Lags& lags) const {
-  std::map<std::size_t, Places> of_stages;  // slow ranks
-  for (const std::size_t r : slow.ranks) of_stages[stage_of_[r]].push_back(r);
-  std::vector<std::map<CallOf, double>> times(ns_.size());
-  for (const auto& [stage, ranks] : of_stages) {
-    Places others;
-    for (std::size_t r = 0; r < ns_.size(); ++r) {
-      if (!slow.has(r) && stage_of_[r] == stage) others.push_back(r);
-    }
-    const bool like = !others.empty();
-    for (std::size_t r = 0; r < ns_.size() && !like; ++r) {
-      if (!slow.has(r)) others.push_back(r);
-    }
-    const Places all = ranks;
-    const auto mean_of = [&](const Places& of_ranks, const auto& ns) {
-      double sum = 0;
-      for (const std::size_t r : of_ranks) sum += ns(r);
-      return sum / static_cast<double>(of_ranks.size());
-    };
-    const auto median_of_others = [&](const auto& ns) {
-      std::vector<double> each;
-      for (const std::size_t r : others) each.push_back(ns(r));
-      return median(std::move(each));
-    };
-    const auto total = [&](std::size_t r) { return ns_[r].all; };
-    const double usual = median_of_others(total);
-    const bool together = slow.named && mean_of(all, total) > usual;
-    std::map<CallOf, double> usual_at;
-    if (like) {
-      for (const auto& [place, ns] : ns_[ranks.front()].at) {
-        usual_at[place] = median_of_others([&](std::size_t r) {
-          const auto here = ns_[r].at.find(place);
-          return here == ns_[r].at.end() ? 0.0 : here->second;
-        });
-      }
-    }
+Work::ByPlace Work::times_as_others(const Slow& slow, std::size_t rank) const {
+  Places own;
+  Places others;
+  Places of_other_stages;
+  for (std::size_t r = 0; r < done_.size(); ++r) {
+    const bool alike = stage_of_[r] == stage_of_[rank];
+    if (!slow.has(r)) (alike ? others : of_other_stages).push_back(r);
+    if (slow.has(r) && alike) own.push_back(r);
+  }
+  const bool comparable = !others.empty();
+  if (!comparable) others = std::move(of_other_stages);
+  const auto each = [&](const Places& ranks, CallOf place) {
+    std::vector<double> all;
     for (const std::size_t r : ranks) {
-      const Places own = together ? all : Places{r};
-      const double ns = mean_of(own, total);
-      if (ns <= usual) continue;
-      double more = 0;
-      std::map<CallOf, double> more_at;
-      for (const auto& [place, others_ns] : usual_at) {
-        const double here = mean_of(own, [&](std::size_t o) {
-          const auto at = ns_[o].at.find(place);
-          return at == ns_[o].at.end() ? 0.0 : at->second;
-        });
-        if (here <= others_ns) continue;
-        more += here - others_ns;
-        more_at[place] = (here - others_ns) / here;
-      }
-      // Chance makes a rank slower at some places and faster at others: only the net difference
-      // counts.
-      const double part = more == 0 ? 0 : std::min(1.0, (ns - usual) / more);
-      for (const auto& [place, here] : ns_[r].at) {
-        times[r][place] = like ? 1 - more_at[place] * part : usual / ns;
-      }
+      const auto at = done_[r].find(place);
+      all.push_back(at == done_[r].end() ? 0 : at->second);
+    }
+    return all;
+  };
+  const double usual = median(each(others, kEnd));
+  if (!slow.named || mean(each(own, kEnd)) <= usual) own = {rank};
+  const double all = mean(each(own, kEnd));
+  ByPlace times;
+  if (all <= usual) return times;
+  struct Until {
+    double done = 0;
+    CallOf place{};
+    double more = 0;  // than others
+  };
+  std::vector<Until> places;
+  for (const auto& [place, done] : done_[rank]) {
+    if (!comparable) times[place] = usual / all;
+    if (comparable) places.push_back({mean(each(own, place)), place});
+  }
+  if (places.empty()) return times;
+  std::ranges::stable_sort(places, {}, &Until::done);
+  // Who is ahead at a place and behind at the next only passes these at other times: what a rank
+  // computes more never shrinks. This is the closest such sequence (Ayer et al. 1955).
+  std::vector<std::pair<double, std::size_t>> level;  // and for how many places
+  for (const Until& at : places) {
+    level.emplace_back(at.done - median(each(others, at.place)), 1);
+    while (level.size() > 1 && std::prev(level.end(), 2)->first > level.back().first) {
+      const auto [ns, n] = level.back();
+      level.pop_back();
+      auto& [mean, m] = level.back();
+      mean = (mean * static_cast<double>(m) + ns * static_cast<double>(n)) /
+             static_cast<double>(m + n);
+      m += n;
     }
   }
+  auto at = places.begin();
+  for (const auto& [ns, n] : level) {
+    for (std::size_t k = 0; k < n; ++k) (at++)->more = std::clamp(ns, 0.0, all - usual);
+  }
+  places.back().more = all - usual;
+  Until before;
+  double factor = 1;  // places without work between them are passed in any order
+  for (const Until& until : places) {
+    const double ns = until.done - before.done;
+    if (ns > 0) factor = std::max(0.0, 1 - (until.more - before.more) / ns);
+    times[until.place] = factor;
+    before = until;
+  }
+  return times;
+}
+
+void Work::as_others(const Slow& slow, const Edges& of, graph::Lags& lags) const {
+  std::vector<ByPlace> times(done_.size());
+  for (const std::size_t r : slow.ranks) times[r] = times_as_others(slow, r);
   const std::vector<Edge>& edges = of.of(Of::kernels);
   for (const Stretch& s : compared_) {
-    const std::map<CallOf, double>& its = times[edges[s.to - 1].owner];
+    const ByPlace& its = times[edges[s.to - 1].owner];
     const auto factor = its.find(s.place);
     if (factor == its.end()) continue;
     for (std::uint32_t k = s.from; k < s.to; ++k) {

@@ -34,16 +34,15 @@ class Work {
   void as_others(const Slow& slow, const Edges& of, graph::Lags& lags) const;
 
  private:
-  // Means over the steps.
-  struct OfRank {
-    double all = 0;
-    std::map<CallOf, double> at{};
-  };
+  using ByPlace = std::map<CallOf, double>;
+
+  // Returns by what the rank's kernels up to each place have to be multiplied; empty: by nothing.
+  ByPlace times_as_others(const Slow& slow, std::size_t rank) const;
 
   Places stage_of_;
   std::vector<Stretch> stretches_;   // by rank and step; the last of a step ends there
   std::vector<Stretch> compared_{};  // between places that all ranks of the stage pass
-  std::vector<OfRank> ns_;           // by rank
+  std::vector<ByPlace> done_;        // by rank: the step's work until then, a mean over steps
 };
 
 }  // namespace tprof::why
