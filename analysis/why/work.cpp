@@ -246,12 +246,12 @@ void Work::find_even(Edges& of) const {
     if (s.place == kEnd) ns = 0;
   }
 
-  std::vector<std::size_t> ranks_of_stage(of.stages.size() + 1);
-  for (const std::size_t stage : of.stage_of) ++ranks_of_stage[stage];
+  std::map<std::size_t, std::size_t> ranks_of_stage;
+  for (const std::size_t stage : stage_of_) ++ranks_of_stage[stage];
   std::map<std::pair<std::size_t, std::uint32_t>, Means> means;  // by stage and step
   const auto means_of = [&](const Done& d) -> Means& {
     const Edge& edge = edges[d.to - 1];
-    return means[{of.stage_of[edge.owner], edge.step}];
+    return means[{stage_of_[edge.owner], edge.step}];
   };
   for (const Done& d : all) means_of(d)[d.place].add(d.done_ns);
   // The usual share of a step's work done at a place, by stage and number of places. A step with an
@@ -277,7 +277,7 @@ void Work::find_even(Edges& of) const {
     if (!at.contains(d.place) && d.place != kEnd) continue;
     double even = d.done_ns;
     if (at.contains(d.place)) {
-      const auto& share = usual.at({of.stage_of[edges[d.to - 1].owner], at.size()});
+      const auto& share = usual.at({stage_of_[edges[d.to - 1].owner], at.size()});
       even = share.at(d.place) * at.at(kEnd).mean();
     }
     const double did = d.done_ns - before.done_ns;
