@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from generator.causes import Case
+from generator.habits import Case
 from generator.loop import MS, Loop
 
 S = 1000 * MS

@@ -1,15 +1,13 @@
-"""Runs the training jobs that loop.py describes. The cost of a fault or habit is the difference of two
-simulations, with and without it."""
+"""Runs the training jobs that loop.py describes. They are written from how frameworks schedule their streams, not
+from what a trace shows. The cost of a fault or habit is the difference of two simulations, with and without it."""
 
 from __future__ import annotations
 
 import dataclasses
 import random
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from generator.causes import Case, Truth
-from generator.layouts import Layout
 from generator.loop import Loop
 from generator.operations import (
     Collective,
@@ -24,17 +22,50 @@ from generator.operations import (
 )
 from generator.simulate import Machine, RankTrace, simulate
 
+TOKENS = 4_000_000  # elements of what a layer passes on
+
+
+@dataclasses.dataclass
+class Truth:
+    """The finding that a diagnosis has to make: none where `cause` is None."""
+
+    cause: str | None
+    ranks: list[int] = dataclasses.field(default_factory=list)  # to blame; []: all alike
+    hosts: list[int] = dataclasses.field(default_factory=list)
+    steps: list[int] | None = None  # None: all
+    comm: str | None = None
+    function: str | None = None
+    cost_ns_per_step: float | None = None  # None: the job did not end, or nothing is planted
+
+
+@dataclasses.dataclass
+class Case:
+    """A job that ran."""
+
+    loop: Loop
+    comms: dict[str, list[int]]
+    machine: Machine
+    traces: dict[int, RankTrace]
+    truth: Truth = dataclasses.field(default_factory=lambda: Truth(None))
+    killed: bool = False  # by SIGKILL, all of them
+    missing: list[int] = dataclasses.field(default_factory=list)  # without a file
+    quota: int | None = None  # lines a rank
+
 
 def _comms(loop: Loop) -> dict[str, list[int]]:
     n = loop.ranks
     comms = {"world": list(range(n))}
     if loop.metrics:
         comms["metrics"] = list(range(n))
-    if loop.shape == "tensor":
-        for host in range(n // loop.per_host):
-            comms[f"tensor {host}"] = list(range(host * loop.per_host, (host + 1) * loop.per_host))
-        for place in range(loop.per_host):
-            comms[f"data {place}"] = list(range(place, n, loop.per_host))
+    within, across, width = {
+        "tensor": ("tensor", "data", loop.per_host), "fsdp_tp": ("tensor", "data", 4), "hsdp": ("shard", "replicate", loop.per_host),
+    }.get(loop.shape, ("", "", n))  # fmt: skip
+    for group in range(n // width if within else 0):
+        comms[f"{within} {group}"] = list(range(group * width, (group + 1) * width))
+    for place in range(width if within else 0):
+        comms[f"{across} {place}"] = list(range(place, n, width))
+    if loop.shape == "moe":
+        comms["data"] = list(range(n))
     if loop.shape == "pipeline":
         width = n // 4
         for column in range(width):
@@ -127,6 +158,8 @@ class _Program:
     def load(self) -> Iterator[Operation]:
         loop = self.loop
         slow = loop.loader.get(self.rank, 0) if self.step % loop.loader_every == loop.loader_every - 1 else 0
+        if loop.loader_steps and self.step not in loop.loader_steps:
+            slow = 0
         yield Host(loop.load_ns + slow + loop.leak_ns * self.step)
         if self.rank % loop.loads_each == 0:
             size = round(loop.batch_bytes * loop.batch.get(self.rank, 1.0) / loop.batch_parts)
@@ -147,10 +180,11 @@ class _Program:
                 yield Collective("ncclAllReduce", "world", 1, "float32", "compute", reduce="sum")
             yield Copy("D2H", 4, "compute", "pageable")
         if loop.norm_every and step % loop.norm_every == loop.norm_every - 1:
+            comm = f"data {rank % 4}" if loop.shape == "fsdp_tp" else "world"
             for _ in range(loop.layers * 4):
                 yield self.host(loop.norm_python_ns)
-                count = -(-loop.params // loop.ranks // 4)
-                yield Collective("ncclAllGather", "world", count, loop.dtype, "compute")
+                count = -(-loop.params // (loop.ranks // 4 if loop.shape == "fsdp_tp" else loop.ranks) // 4)
+                yield Collective("ncclAllGather", comm, count, loop.dtype, "compute")
                 yield Kernel(10_000)
         yield from self.kernels(round(loop.layer_ns // 4 * loop.update.get(rank, 1.0)))  # the optimizer
         if loop.metrics:
@@ -167,8 +201,9 @@ class _Program:
             if loop.item_pinned:
                 yield Synchronize()
         if loop.checkpoint_every and step % loop.checkpoint_every == loop.checkpoint_every - 1:
-            if loop.checkpoint == "all" or rank == 0:
+            if loop.checkpoint == "all" or (rank == 0 and loop.checkpoint != "pause"):
                 yield Copy("D2H", loop.params * loop.layers * 2, "compute", "pageable")
+            if loop.checkpoint in ("all", "pause") or rank == 0:
                 yield Host(loop.checkpoint_ns)
             if loop.checkpoint == "barrier":
                 yield Collective("ncclAllReduce", "world", 1, "float32", "compute", reduce="sum")
@@ -197,7 +232,15 @@ class _Program:
         yield Wait("reduce", name)
         if self.loop.zero1:
             function, count = "ncclReduceScatter", count // self.loop.ranks
-        yield Collective(function, comm, count, self.loop.dtype, "reduce", reduce="avg", backward=True)
+        dtype = self.loop.reduce_dtype or self.loop.dtype
+        yield Collective(function, comm, count, dtype, "reduce", reduce="avg", backward=True)
+
+    def mistakes(self, backward: bool) -> Iterator[Operation]:
+        if self.loop.pageable_each:
+            yield Copy("H2D", 1_000_000, "compute", "pageable", backward)
+        if self.loop.item_each:
+            yield Copy("D2H", 4, "compute", "pinned", backward)
+            yield Synchronize()
 
     def maybe_pause(self, layer: int) -> Iterator[Operation]:
         if layer == self.loop.layers // 2 and self.pause:
@@ -259,9 +302,10 @@ class _Program:
                     yield Copy("D2H", 4, "compute", "pinned")
                     yield Synchronize()
 
-    def fsdp(self, comm: str) -> Iterator[Operation]:
+    def fsdp(self, comm: str, shards: int, replicas: str = "", tensor: str = "") -> Iterator[Operation]:
+        """Each unit is gathered ahead of its computation, and its gradients are reduced on a stream of their own."""
         loop = self.loop
-        count = -(-loop.params // loop.ranks)
+        count = -(-loop.params // shards)
 
         def gather(layer: int, backward: bool) -> Iterator[Operation]:
             yield Collective("ncclAllGather", comm, count, loop.dtype, "gather", backward=backward)
@@ -286,16 +330,50 @@ class _Program:
                         yield Wait("compute", f"gathered {layer} {backward}")
                         if loop.sizes_bytes:
                             yield Copy("H2D", loop.sizes_bytes, "compute", backward=backward)
-                    yield from self.kernels(loop.layer_ns * (1 + backward))
+                    # Attention and MLP, each with its all-reduce, for which the next must wait.
+                    for _ in range(2 if tensor else 1):
+                        yield from self.kernels(loop.layer_ns * (1 + backward) // (2 if tensor else 1))
+                        if tensor:
+                            yield Collective("ncclAllReduce", tensor, TOKENS, loop.dtype, "compute", reduce="sum")
+                    yield from self.mistakes(backward)
                     if not backward:
                         yield from self.maybe_pause(layer)
                     elif reduces:
                         yield from self.reduce(comm, "ncclReduceScatter", count, f"done {layer}")
+                        if loop.shape == "zero3_offload" and loop.offload:
+                            yield Copy("D2H", count * 2, "reduce", "pinned", True)
+                        if replicas:
+                            dtype = loop.reduce_dtype or loop.dtype
+                            yield Collective("ncclAllReduce", replicas, count, dtype, "reduce", reduce="avg", backward=True)
                     if not loop.prefetch:
                         yield Record("compute", f"late {layer}")
                         yield Wait("gather", f"late {layer}")
                         for other in following:
                             yield from gather(other, backward)
+        yield Record("reduce", "reduced")
+        yield Wait("compute", "reduced")
+
+    def zero3_offload(self) -> Iterator[Operation]:
+        """Gradients go out, weights come in."""
+        loop = self.loop
+        yield from self.fsdp("world", loop.ranks)
+        yield Synchronize("reduce")
+        if loop.offload:
+            yield Host(loop.layers * 300_000)  # the optimizer on the CPU
+            for _ in range(loop.layers):
+                yield Copy("H2D", -(-loop.params // loop.ranks) * 2, "compute")
+
+    def moe(self) -> Iterator[Operation]:
+        """Experts over all ranks, and a data-parallel all-reduce of the rest."""
+        loop = self.loop
+        for backward in (False, True):
+            for layer in range(loop.layers):
+                for _ in ("dispatch", "combine"):
+                    yield from self.kernels(loop.layer_ns * (1 + backward) // 2)
+                    yield Collective("ncclAlltoAll", "world", 500_000, loop.dtype, "compute", backward=backward)
+                yield from self.mistakes(backward)
+                if backward:
+                    yield from self.reduce("data", "ncclAllReduce", loop.params // 4, f"done {layer}")
         yield Record("reduce", "reduced")
         yield Wait("compute", "reduced")
 
@@ -322,6 +400,7 @@ class _Program:
             if stage > 0:
                 yield from receive(stage - 1, "activations")
             yield from self.kernels(loop.layer_ns * layers)
+            yield from self.mistakes(False)
             if stage < 3:
                 yield from send(stage + 1, "activations")
 
@@ -330,6 +409,7 @@ class _Program:
             if stage < 3:
                 yield from receive(stage + 1, "gradients")
             yield from self.kernels(2 * loop.layer_ns * layers)
+            yield from self.mistakes(True)
             if stage > 0:
                 yield from send(stage - 1, "gradients")
 
@@ -351,11 +431,24 @@ class _Program:
 
     def middle(self) -> Iterator[Operation]:
         loop, rank = self.loop, self.rank
-        if loop.shape == "ddp":
-            return self.ddp("world")
-        if loop.shape == "tensor":
-            return self.ddp(f"data {rank % loop.per_host}", f"tensor {rank // loop.per_host}")
-        return self.fsdp("world") if loop.shape == "fsdp" else self.pipeline()
+        group, place = divmod(rank, 4 if loop.shape == "fsdp_tp" else loop.per_host)
+        match loop.shape:
+            case "ddp":
+                return self.ddp("world")
+            case "tensor":
+                return self.ddp(f"data {place}", f"tensor {group}")
+            case "fsdp":
+                return self.fsdp("world", loop.ranks)
+            case "hsdp":
+                replicas = f"replicate {place}" if loop.ranks > loop.per_host else ""
+                return self.fsdp(f"shard {group}", loop.per_host, replicas)
+            case "fsdp_tp":
+                return self.fsdp(f"data {place}", loop.ranks // 4, tensor=f"tensor {group}")
+            case "zero3_offload":
+                return self.zero3_offload()
+            case "moe":
+                return self.moe()
+        return self.pipeline()
 
     def run(self) -> Iterator[Operation]:
         for self.step in range(self.loop.steps):
@@ -373,15 +466,19 @@ def _with_sound_links(loop: Loop, program: Iterator[Operation]) -> Iterator[Oper
         yield dataclasses.replace(op, sound=True) if sound else op
 
 
-def run(loop: Loop) -> Case:
+def programs_of(loop: Loop) -> dict[int, list[Operation]]:
+    return {rank: list(_with_sound_links(loop, _Program(loop, rank).run())) for rank in range(loop.ranks)}
+
+
+def run(loop: Loop, edit: Callable[[int, list[Operation]], list[Operation]] = lambda rank, ops: ops) -> Case:
+    """Simulates a job. `edit` changes a rank's program."""
     comms = _comms(loop)
     machine = Machine(
         ranks_per_host=loop.per_host, jitter=loop.jitter, link_factor=dict(loop.links), pcie_factor=dict(loop.pcie),
         wake_ns=loop.wake_ns,
     )
-    programs = {rank: list(_with_sound_links(loop, _Program(loop, rank).run())) for rank in range(loop.ranks)}
-    traces = simulate(programs, comms, machine, loop.seed)
-    return Case(Layout(loop.shape, comms, programs), machine, traces, Truth(None))
+    programs = {rank: edit(rank, ops) for rank, ops in programs_of(loop).items()}
+    return Case(loop, comms, machine, simulate(programs, comms, machine, loop.seed))
 
 
 def seconds(traces: dict[int, RankTrace]) -> float:

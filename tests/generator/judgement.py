@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from generator.causes import Case
-from generator.habits import gain, run, seconds
+from generator.habits import Case, gain, run, seconds
 from generator.loop import MS, Loop
 from generator.rank_files import Settings
-from generator.score import ranks_of
 
 # The job would have these fields without what a finding of a kind is about, unless it says so itself.
 WITHOUT = {
@@ -19,9 +17,9 @@ WITHOUT = {
     "late_reductions": {"overlap": True, "bucket_bytes": 4_000_000},
     "idle_devices": {
         "loader": {}, "load_ns": 0, "python_ns": 0, "norm_python_ns": 0, "leak_ns": 0, "item_every": 0, "clip": False,
-        "pageable": 0,
+        "pageable": 0, "offload": False,
     },  # a host that is never late
-    "blocking_h2d": {"pageable": 0, "batch_memory": "pinned", "batch_bytes": 2_000_000},
+    "blocking_h2d": {"pageable": 0, "pageable_each": False, "batch_memory": "pinned", "batch_bytes": 2_000_000},
     "blocking_d2h": {"clip": False, "item_each": False},
     "gathered_again": {"reshard": False},
     "reduced_again": {"reduce_each": False},
@@ -59,6 +57,15 @@ class Job:
 def job_of(loop: Loop, expected: str = "", ranks=(), settings: Settings = Settings(unsure=True), **planted):
     blamed = frozenset(ranks)
     return Job(loop, tuple(expected.split()), blamed, planted, settings)
+
+
+def ranks_of(text: str) -> list[int]:
+    """Returns the ranks of "0-3,7"."""
+    found: list[int] = []
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
 
 
 def blames_well(job: Job, kind: str, ranks: frozenset[int]) -> bool:

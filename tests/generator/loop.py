@@ -7,11 +7,15 @@ from __future__ import annotations
 import dataclasses
 
 MS = 1_000_000
+# fsdp and ddp are of PyTorch 2.x. In hsdp weights are sharded within hosts and replicated between them, in fsdp_tp shared by
+# groups of four ranks as in Megatron's tensor parallelism, which `tensor` has within hosts, beside ddp. zero3_offload is
+# DeepSpeed's, and pipeline 1F1B over four stages; moe has two all-to-alls a layer.
+SHAPES = ("fsdp", "hsdp", "fsdp_tp", "pipeline", "zero3_offload", "moe", "ddp", "tensor")
 
 
 @dataclasses.dataclass(frozen=True)
 class Loop:
-    shape: str = "ddp"  # ddp, fsdp, tensor, pipeline
+    shape: str = "ddp"  # of SHAPES
     ranks: int = 8
     per_host: int = 8
     seed: int = 0
@@ -23,6 +27,7 @@ class Loop:
     python_ns: int = 0  # of the host before each kernel
     wake_ns: int = 0  # of the host for a kernel on an idle device, more than behind others
     dtype: str = "float32"  # of what is communicated
+    reduce_dtype: str = ""  # fsdp: of gradients; "": dtype
     jitter: float = 0.01
     load_ns: int = 400_000
     batch_bytes: int = 2_000_000
@@ -43,6 +48,8 @@ class Loop:
     item_pinned: bool = False  # a pinned copy and a wait for the stream, as newer PyTorch does
     clip: bool = False  # clip_grad_norm_ with an .item() of the norm
     pageable: int = 0  # copies from pageable memory in the middle of each step
+    pageable_each: bool = False  # fsdp, pipeline, moe: one in each layer, forward and backward
+    offload: bool = True  # zero3_offload: the optimizer's state is on the host
     eval_every: int = 0
     eval_ranks: tuple[int, ...] = ()  # ddp: that evaluate, each alone; (): all, together
     norm_every: int = 0  # fsdp: steps between two norms of the whole weights, for which each tensor is gathered
@@ -55,14 +62,15 @@ class Loop:
     sequence: bool = False  # tensor: activations are gathered and scattered (sequence parallelism)
     mark_within: bool = False  # each step is marked in the middle of its forward pass
     checkpoint_every: int = 0
-    checkpoint: str = "all"  # all, first (rank 0 alone, the others go on), barrier (they wait for it)
+    # all, pause (all, and nothing is copied), first (rank 0 alone, the others go on), barrier (they wait for it)
+    checkpoint: str = "all"
     checkpoint_ns: int = 300 * MS
     compile_ns: int = 0  # of each of the first `compile_steps`
     compile_steps: int = 1
     compile_more: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns more, in every second of them
     uneven: float = 0  # batches of unlike length: each rank's and step's work is 1 ± this
     uneven_each: bool = False  # of each micro-batch by itself
-    item_each: bool = False  # tensor: an .item() behind each all-reduce of the forward pass
+    item_each: bool = False  # an .item() in each layer; tensor: behind each all-reduce of the forward pass
     group_ns: int = 0  # tensor: of the host in ncclGroupEnd of each all-reduce within a model
     texts: int = 0  # tensor: each model generates 0.5 to 1.5 times so many words first, an all-reduce each
     even: bool = False  # the same work, alike on all ranks and in all micro-batches
@@ -78,6 +86,7 @@ class Loop:
     links_steps: tuple[int, ...] = ()  # only in these; (): in all
     loader: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns more
     loader_every: int = 1  # steps
+    loader_steps: tuple[int, ...] = ()  # only in these; (): in all
     augment: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns behind the copy of the batch
     stalls: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns in the middle of its forward pass
     stalls_at_update: bool = False  # before its optimizer instead

@@ -14,7 +14,7 @@ import json
 import pathlib
 import random
 
-from generator.causes import Case
+from generator.habits import Case
 from generator.operations import Collective, Copy
 from generator.simulate import Call
 from lib import handmade
@@ -69,7 +69,7 @@ class _File:
         self.clocks = clocks
         # tprof starts with the process, a little apart on each rank.
         self.begin = -10_000_000 + rank * 1_000
-        self.comms = [c for c, members in case.layout.comms.items() if rank in members]
+        self.comms = [c for c, members in case.comms.items() if rank in members]
         self.number = {c: n for n, c in enumerate(self.comms, start=1)}
         streams = dict.fromkeys(c.op.stream for c in self.trace.calls)
         self.streams = {s: n for n, s in enumerate(streams, start=1)}
@@ -94,7 +94,7 @@ class _File:
             config={"TPROF_TIMING": "cupti" if self.settings.cupti else "events"} if self.settings.timing else {},
         )]  # fmt: skip
         for comm in self.comms:
-            members = self.case.layout.comms[comm]
+            members = self.case.comms[comm]
             lines.append(handmade.comm(
                 comm=self.number[comm], id=self.id_of(comm), nranks=len(members), rank=members.index(self.rank),
                 device=local,
@@ -112,7 +112,7 @@ class _File:
             args = {"bytes": op.bytes, "device": self.rank % self.case.machine.ranks_per_host,
                     "host_memory": op.memory, "stream": self.streams[op.stream]}  # fmt: skip
             return name, op.kind, args
-        size = bytes_of(op, len(self.case.layout.comms[op.comm]))
+        size = bytes_of(op, len(self.case.comms[op.comm]))
         args = {"comm": self.number[op.comm], "seq": call.seq, "count": op.count,
                 "dtype": op.dtype, "bytes": size, "stream": self.streams[op.stream]}  # fmt: skip
         if op.peer is not None:
@@ -338,7 +338,7 @@ def exchanges(case: Case) -> list[dict]:
             op = call.op
             if not isinstance(op, Collective) or call.device_end is None or len(call.arrivals) < 2:
                 continue
-            size = bytes_of(op, len(case.layout.comms[op.comm]))
+            size = bytes_of(op, len(case.comms[op.comm]))
             key = (op.comm, BUCKETS[op.function], size.bit_length() - 1)
             row = rows.setdefault(key, {"ranks": {}, "steps": {}, "last": {}})
             *_, before, last = sorted(call.arrivals.values())
@@ -361,7 +361,7 @@ def write(case: Case, folder: pathlib.Path, seed: int = 0, settings: Settings = 
     folder.mkdir(parents=True)
     hosts = 1 + max(case.machine.host_of(rank) for rank in case.traces)
     clocks = Clocks.draw(hosts, seed)
-    run_id = f"synthetic-{case.layout.name}-{seed}"
+    run_id = f"synthetic-{case.loop.shape}-{seed}"
     for rank in case.traces:
         if rank not in case.missing:
             file = _File(case, rank, clocks, settings, run_id)

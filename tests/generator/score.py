@@ -15,8 +15,9 @@ import shutil
 import statistics
 import subprocess
 
-from generator.causes import ONLY_IN, Case, case, healthy, steps_ns
-from generator.layouts import LAYOUTS
+from generator.causes import LAYOUTS, ONLY_IN, case, steps_ns
+from generator.habits import Case
+from generator.judgement import WITHOUT, ranks_of
 from generator.rank_files import write
 
 # The kinds of findings that are right about a case's cause.
@@ -33,17 +34,6 @@ KINDS = {
     "gather_twice": ("gathered_again",),
     "reduce_each_micro_batch": ("reduced_again",),
     "fp32": ("wide_dtype",),
-}
-# A finding says what a step would gain without one of these: fields of the model without it.
-HABITS = {
-    "gathered_again": {"reshard_after_forward": False},
-    "reduced_again": {"reduce_each_micro_batch": False},
-    "wide_dtype": {"dtype": "bfloat16"},
-    "late_prefetch": {"prefetch": True},
-    "gathers_behind": {"gathers_behind": 0},
-    "idle_devices": {"offload": False, "load_ns": 0},  # the loaders of all ranks
-    "blocking_h2d": {"pageable_each_layer": False},
-    "blocking_d2h": {"item_each_layer": False},
 }
 COUNTS = 0.02  # of a step
 # Where every communicator has the same ranks, no rank's link can be told from the network.
@@ -105,12 +95,12 @@ def judge(job, made: Case, findings: list[dict]) -> Judged:
             out.doubt_ns += f["cost"].get("doubt_ns", 0) / steps
             if truth.cost_ns_per_step < claimed / 3:
                 out.false.append(f"{kind}: {claimed / 1e6:.2f} ms for {truth.cost_ns_per_step / 1e6:.2f}")
-        elif kind in HABITS:
-            gain = gain_without(job, HABITS[kind])
+        elif kind in ("periodic_steps", "long_steps") and made.loop.checkpoint_every:
+            pass  # in a short job there is one checkpoint
+        elif kind in WITHOUT:
+            gain = gain_without(job, WITHOUT[kind])
             if gain < claimed / 3:
                 out.false.append(f"{kind}: {claimed / 1e6:.2f} ms, and {gain / 1e6:.2f} are to be had")
-        elif kind in ("periodic_steps", "long_steps") and healthy(layout, ranks, seed).model.checkpoint_every:
-            pass  # in a short job there is one checkpoint
         elif claimed is not None:
             out.false.append(f"{kind} of {f['ranks']}")
     return out
@@ -130,15 +120,6 @@ def table(judged: list[Judged]) -> list[str]:
         false = sum(bool(j.false) for j in mine)
         lines.append(f"{cause or 'none':24} {len(mine):6} {len(counting):6} {len(found):6} {false:6}  {error}")
     return lines
-
-
-def ranks_of(text: str) -> list[int]:
-    """Returns the ranks of "0-3,7"."""
-    found: list[int] = []
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        found += range(int(first), int(last or first) + 1)
-    return found
 
 
 def said_by(tprof: pathlib.Path, folder: pathlib.Path) -> list[dict]:

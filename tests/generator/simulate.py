@@ -54,8 +54,6 @@ class Machine:
     jitter: float = 0.01  # of each duration: relative standard deviation
     link_factor: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: of its NIC
     pcie_factor: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: of its copies
-    gpu_factor: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: kernels' time
-    host_factor: dict[int, float] = dataclasses.field(default_factory=dict)  # by host: its CPUs' time
 
     def host_of(self, rank: int) -> int:
         return rank // self.ranks_per_host
@@ -140,7 +138,6 @@ class _Stream:
 class _Rank:
     def __init__(self, job: _Job, rank: int, program: Iterable[Operation]):
         self.job, self.rank = job, rank
-        self.host = job.machine.host_factor.get(job.machine.host_of(rank), 1.0)
         self.program = iter(program)
         self.current: Operation | None = None
         self.now = 0
@@ -167,7 +164,7 @@ class _Rank:
         """Does what the host does for `op`. False: the host has to wait."""
         m = self.job.machine
         if isinstance(op, Host):
-            self.now += self.jittered(op, op.ns * self.host)
+            self.now += self.jittered(op, op.ns)
             return True
         if isinstance(op, StepMark):
             self.trace.steps.append(Step(op.number, self.now))
@@ -202,11 +199,11 @@ class _Rank:
             self.recorded[op.event] += isinstance(op, Record)
             what = (op.event, self.recorded[op.event])
         else:
-            self.now += max(1, round(m.launch_ns * self.host * self.job.jitter(self.rank, "launch")))
+            self.now += max(1, round(m.launch_ns * self.job.jitter(self.rank, "launch")))
         if wakes and stream.free <= begin:
             self.now += m.wake_ns
         if isinstance(op, Kernel):
-            takes = self.jittered(op, op.ns * m.gpu_factor.get(self.rank, 1.0))
+            takes = self.jittered(op, op.ns)
         elif isinstance(op, Collective | Copy):
             what = Call(op, begin, self.now)
             self.trace.calls.append(what)
@@ -217,7 +214,7 @@ class _Rank:
                 what.seq = self.seq[channel]
                 self.seq[channel] += 1
                 if op.group_ns:
-                    self.now += self.jittered(op, op.group_ns * self.host)
+                    self.now += self.jittered(op, op.group_ns)
                     what.group_end = self.now
                     # NCCL enqueues it last, and the host has still to return.
                     enqueued = self.now - (self.now - what.host_end) // 10

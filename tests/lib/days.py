@@ -13,7 +13,7 @@ def made(folder, layout, cause=None, seed=1, ranks=RANKS, steps=6, again=None, l
     model = causes.WITHOUT.get(like, {})
     with pytest.MonkeyPatch.context() as patch:
         if like is not None:
-            patch.setitem(causes.CAUSES, "nothing", lambda plan, rng: causes.Truth(None))
+            patch.setitem(causes.CAUSES, "nothing", lambda loop, rng: (loop, causes.Truth(None)))
             patch.setitem(causes.WITHOUT, "nothing", model)
             cause = "nothing"
         case = causes.case(layout, ranks, cause, seed, steps, again=again)
@@ -42,7 +42,5 @@ def counts(found, function):
     return [c for c in found["counts"] if c["kind"]["name"] == function]
 
 
-def model_of(layout, seed, cause=None, steps=6):
-    plan = causes.healthy(layout, RANKS, seed, steps)
-    fields = causes.WITHOUT.get(cause, {})
-    return causes.dataclasses.replace(plan.model, **fields)
+def loop_of(layout, seed, cause=None):
+    return causes.healthy(layout, RANKS, seed).but(**causes.WITHOUT.get(cause, {}))

@@ -14,14 +14,13 @@ def job(folder, layout, cause=None, seed=1, steps=4, ranks=RANKS):
     """Writes a job, and returns what its program does when it makes no mistake."""
     made = causes.case(layout, ranks, cause, seed, steps)
     rank_files.write(made, folder, seed)
-    model = causes.healthy(layout, ranks, seed, steps).model
-    return model.__class__(**(vars(model) | causes.WITHOUT.get(cause, {})))
+    return causes.healthy(layout, ranks, seed, steps).but(**causes.WITHOUT.get(cause, {}))
 
 
 def options_of(model, kind, params=None):
     """Here no unit is the root of the others: it is as large as a layer."""
-    more = [] if model.reshard_after_forward else ["--no-reshard-after-forward"]
-    accumulate = "every" if model.reduce_each_micro_batch else "no_sync"
+    more = [] if model.reshard else ["--no-reshard-after-forward"]
+    accumulate = "every" if model.reduce_each else "no_sync"
     return ["--model", kind, "--params", model.layers * model.params, "--layers", model.layers - 1, "--micro-batches",
             model.micro_batches, "--accumulate", accumulate, *more]  # fmt: skip
 
@@ -37,7 +36,7 @@ def test_a_healthy_job_is_within(layout, kind, seed, tmp_path):
     assert code == 0, report
     assert report["from"] in ("event lines", "step lines") and report["steps"] == 4
     gathers = next(row for row in report["rows"] if row["bucket"] == "ALLGATHER")
-    passes = (2 if model.reshard_after_forward else 1) * model.micro_batches
+    passes = (2 if model.reshard else 1) * model.micro_batches
     assert gathers["calls"] == passes * model.layers
 
 
@@ -71,7 +70,7 @@ def test_what_is_planted_is_named_and_nothing_else(cause, part, tmp_path):
 
 
 def test_gathers_that_a_run_leaves_out_are_told_by_a_budget_of_another(tmp_path, monkeypatch):
-    monkeypatch.setitem(causes.CAUSES, "nothing", lambda plan, rng: causes.Truth(None))
+    monkeypatch.setitem(causes.CAUSES, "nothing", lambda loop, rng: (loop, causes.Truth(None)))
     monkeypatch.setitem(causes.WITHOUT, "nothing", causes.WITHOUT["gather_twice"])
     job(tmp_path / "twice", "fsdp", "gather_twice")
     job(tmp_path / "once", "fsdp", "nothing")
@@ -163,7 +162,7 @@ def test_too_small_a_number_of_parameters_is_no_missing_no_sync(divisor, tmp_pat
     """The gradients are some multiple of any small number, which does not tell how often they are reduced."""
     model = job(tmp_path / "job", "fsdp")
     params = model.layers * model.params
-    reduced = params * (model.micro_batches if model.reduce_each_micro_batch else 1)
+    reduced = params * (model.micro_batches if model.reduce_each else 1)
     code, report = told("budget", tmp_path / "job", "--model", "fsdp", "--params", int(params / divisor))
     said = " ".join(report["explained_by"])
     assert code == 1 and "instead of once" not in said

@@ -6,7 +6,7 @@ import re
 import pytest
 from generator import causes
 from lib.cases import FSDP
-from lib.days import AGAIN, RANKS, changed, counts, days, diff, made, model_of
+from lib.days import AGAIN, RANKS, changed, counts, days, diff, made, loop_of
 from lib.tally import read_all, returned
 from lib.thorough import ALL, some
 from lib.tool import tprof
@@ -109,7 +109,7 @@ def test_exposed_time_is_a_part_of_the_device_time_of_the_same_steps(tmp_path):
 def test_gathering_twice_is_twice_the_calls(tmp_path):
     a, b, _ = days(tmp_path, "fsdp", "gather_twice", seed=3)
     (change,) = diff(a, b)["counts"]
-    model = model_of("fsdp", 3, "gather_twice")
+    model = loop_of("fsdp", 3, "gather_twice")
     once = model.layers * model.micro_batches
     assert (change["a"]["calls"], change["b"]["calls"]) == (once, 2 * once)
     assert (change["a"]["bytes"], change["b"]["bytes"]) == (
@@ -137,7 +137,7 @@ def test_copies_that_only_one_run_makes_are_named(tmp_path):
     a, b, _ = days(tmp_path, "fsdp", "pageable_copies", seed=2)
     found = diff(a, b)
     (change,) = found["counts"]
-    model = model_of("fsdp", 2)
+    model = loop_of("fsdp", 2)
     calls = 2 * model.layers * model.micro_batches  # in each layer, forward and backward
     kind = change["kind"]
     assert (kind["bucket"], kind["role"], change["only_in"]) == ("H2D", "pageable", "B")
@@ -153,8 +153,8 @@ def test_other_numbers_of_ranks_are_compared_per_rank(tmp_path):
     a, _ = made(tmp_path / "a", "fsdp", seed=3, ranks=8)
     # The same model on twice as many ranks: sizes are drawn by the number of ranks, too.
     with pytest.MonkeyPatch.context() as patch:
-        plan = causes.healthy("fsdp", 8, 3)
-        patch.setattr(causes, "healthy", lambda *_: causes.dataclasses.replace(plan, ranks=16))
+        loop = causes.healthy("fsdp", 8, 3).but(ranks=16)
+        patch.setattr(causes, "healthy", lambda *_: loop)
         b, _ = made(tmp_path / "b", "fsdp", seed=3, ranks=16, again=AGAIN)
     found = diff(a, b, "--fail-on", "calls,elements,bytes,size")
     assert found["counts"] == [] and found["failed"] == ["size"]
@@ -163,7 +163,7 @@ def test_other_numbers_of_ranks_are_compared_per_rank(tmp_path):
 
 
 def test_a_mistake_is_found_from_the_ledgers_alone(tmp_path):
-    a, b, _ = days(tmp_path, "hsdp", "reduce_each_micro_batch", seed=1)
+    a, b, _ = days(tmp_path, "hsdp", "reduce_each_micro_batch", seed=1, ranks=16)
     found = diff(a, b, "--no-lines")
     assert {c["kind"]["name"] for c in found["counts"]} == {"ncclReduceScatter", "ncclAllReduce"}
     assert found["times"] is None and "lines were not read" in found["no_times"]
