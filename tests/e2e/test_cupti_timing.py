@@ -6,7 +6,7 @@ import json
 import signal
 
 import pytest
-from lib import figures
+from lib import device_work, figures
 from lib.build import BUILD, STANDIN
 from lib.contract import SCHEMA
 from lib.launch import start, without_agent
@@ -102,7 +102,7 @@ def test_a_graphs_launch_has_one_time_for_all_that_it_executes(tmp_path):
 
 
 def test_the_calls_of_a_group_have_the_one_time_of_their_kernel(tmp_path):
-    run = traced([BUILD / "grouped", "3", "4"], tmp_path, STANDIN_LATENCY_US="300")
+    run = traced(device_work.groups(3, 4), tmp_path, STANDIN_LATENCY_US="300")
     (file,) = run.ranks()
     expected = [ended - began for began, ended in ran(tmp_path, file)["ncclAllGather"]]
     assert len(expected) == 3
@@ -116,7 +116,7 @@ def test_the_calls_of_a_group_have_the_one_time_of_their_kernel(tmp_path):
 
 @pytest.mark.parametrize("timing", ["cupti", "events"])
 def test_calls_of_several_sizes_in_a_group_have_one_time_that_is_no_rows(timing, tmp_path):
-    run = traced([BUILD / "grouped", "3", "4", "uneven"], tmp_path, STANDIN_LATENCY_US="3000", TPROF_TIMING=timing)
+    run = traced(device_work.groups(3, 4, uneven=True), tmp_path, STANDIN_LATENCY_US="3000", TPROF_TIMING=timing)
     (file,) = run.ranks()
     expected = sorted(ran(tmp_path, file)["ncclAllGather"])
     assert len(expected) == 3
@@ -251,7 +251,7 @@ def test_calls_of_fsdp2_take_as_long_as_the_devices_schedule_says(tmp_path):
 def test_compute_is_busy_while_kernels_run_that_are_not_nccls(tmp_path):
     """Kernels run on several streams at once, and each moment counts once."""
     run = traced(
-        [BUILD / "exposed", "light_second_stream", "nothing", 5], tmp_path, STANDIN_BLOCK_US="1", STANDIN_GBPS="0.001"
+        device_work.command("light_second_stream", steps=5), tmp_path, STANDIN_BLOCK_US="1", STANDIN_GBPS="0.001"
     )
     (file,) = run.ranks()
     busy, until = 0, 0

@@ -5,17 +5,13 @@ import collections
 import dataclasses
 import itertools
 
-from lib import device_truth
-from lib.build import BUILD
+from lib import device_truth, device_work
 from lib.launch import start, without_agent
 from lib.rankfile import untimed
 from lib.tool import summary_of
 
 # A kernel takes a microsecond for each block, a call or copy one for each byte.
 DEVICE = {"STANDIN_BLOCK_US": "1", "STANDIN_GBPS": "0.001"}
-ENDINGS = (
-    "nothing", "item", "stream_synchronize", "device_synchronize", "event_synchronize", "polled", "idle_host",
-)  # fmt: skip
 TIMINGS = ("events", "events:16")
 # How far a printed time may be from the truth: a share of the device time, and ns for each call.
 SHARE, EACH_NS = 0.05, 200_000
@@ -203,11 +199,11 @@ def trained(folder, script, timing, ranks=2, arguments=(), **device):
 
 
 def play(folder, shape, ending, timing="events", steps=20, code=0, **settings):
-    """Runs a shape of training of tests/clients/exposed. Returns the run and the folder of its schedule."""
+    """Runs a shape of training of device_work.py. Returns the run and the folder of its schedule."""
     schedule = folder / "schedule"
     schedule.mkdir(parents=True)
     run = start(
-        [BUILD / "exposed", shape, ending, steps], folder, TPROF_TIMING=timing,
+        device_work.command(shape, ending, steps), folder, TPROF_TIMING=timing,
         STANDIN_SCHEDULE=str(schedule), **DEVICE, **settings,
     )  # fmt: skip
     assert run.code == code, run.stderr

@@ -125,7 +125,7 @@ def test_ours_comes_behind_the_preloads_of_the_user(bench, users, all_of_them):
 def test_the_host_has_its_whole_name(tmp_path, length):
     """Linux takes 64 characters."""
     name = "h" * length
-    script = f"hostname {name} && exec {BUILD}/tprof run --out {tmp_path}/run -- {BUILD}/grouped"
+    script = f"hostname {name} && exec {BUILD}/tprof run --out {tmp_path}/run -- {BUILD}/many_ranks 1 1"
     if subprocess.run(["unshare", "--uts", "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("needs the right to give the host a name")
     env = plain_environment(LD_LIBRARY_PATH=str(BUILD / "standin"), TPROF_METRICS="10ms")

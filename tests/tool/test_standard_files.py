@@ -39,7 +39,7 @@ def folder(tmp_path):
 
 
 def run(words, folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options):
-    words = words.replace("CALLS", f"-- {BUILD}/grouped")
+    words = words.replace("CALLS", f"-- {BUILD}/many_ranks 1 1")
     environment = os.environ | {"LD_LIBRARY_PATH": str(STANDIN)}
     program = words.split()[0] if words.startswith("tprof-") else f"tprof {words}"
     command = ["sh", "-c", f"exec {BUILD}/{program}"]
