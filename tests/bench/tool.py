@@ -1,11 +1,11 @@
 """Measures `tprof merge` next to `cat` of the same files, and `tprof summary` of many ranks."""
 
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from figures import Figure
+from generator import scale as big_jobs
 from place import Finished, Place
 
 REPETITIONS = 5
@@ -14,11 +14,7 @@ MIB = 1 << 20
 
 def rank_files(place: Place, name: str, ranks: int, lines: int) -> Path:
     folder = place.empty_folder(name)
-    subprocess.run(
-        [place.build / "big_jobs", folder, str(ranks), str(lines), "fsdp"],
-        stdout=subprocess.DEVNULL,
-        check=True,
-    )
+    big_jobs.write(folder, ranks, lines, slow=False)
     return folder
 
 

@@ -61,7 +61,7 @@ def id_of(run_id: str, comm: str) -> str:
     return f"{mix64(fnv1a(run_id + comm)):016x}"
 
 
-class _File:
+class RankFile:
     def __init__(self, case: Case, rank: int, clocks: Clocks, settings: Settings, run_id: str):
         self.case, self.rank, self.settings, self.run_id = case, rank, settings, run_id
         self.trace = case.traces[rank]
@@ -99,10 +99,13 @@ class _File:
                 comm=self.number[comm], id=self.id_of(comm), nranks=len(members), rank=members.index(self.rank),
                 device=local,
             ))  # fmt: skip
-        lines += handmade.threads(THREADS)
-        for number in self.streams.values():
-            lines.append(handmade.metadata("tprof_stream", stream=number, handle=f"0x{number * 4096:x}"))
-        return list(map(self.line, lines))
+        return list(map(self.line, lines + self.lanes()))
+
+    def lanes(self) -> list[dict]:
+        streams = [
+            handmade.metadata("tprof_stream", stream=number, handle=f"0x{number * 4096:x}") for number in self.streams.values()
+        ]
+        return handmade.threads(THREADS) + streams
 
     def facts(self, call: Call) -> tuple[str, str, dict]:
         """Returns a call's function, bucket and args."""
@@ -289,41 +292,42 @@ class _File:
             lines.append(f'{{"name":"tprof_last","ph":"M","pid":{self.rank},"tid":{tid},"args":{text}}}')
         return lines
 
-    def text(self) -> str:
-        calls, now = self.trace.calls, self.trace.end
-        killed = self.case.killed
-        timed: list[tuple[int, int, str]] = []  # true time, order among equals, line
+    def body(self) -> list[tuple[int, int, str]]:
+        """Returns the lines of calls, computation and steps in order: the true time, the order among equals, the line."""
+        timed: list[tuple[int, int, str]] = []
         waits = collections.deque(self.trace.waits)
-        for n, call in enumerate(calls):
-            if self.case.quota is None or n < self.case.quota:
-                timed.append((call.host_end, 0, self.event(call)))
-                if call.group_end is not None:
-                    timed.append((call.group_end, 0, self.group_line(call)))
-                if self.timed(call):
-                    waited = 0
-                    while waits and waits[0][1] <= call.host_begin:
-                        begin, end = waits.popleft()
-                        waited += end - begin
-                    timed.append((max(call.device_end, call.group_end or call.host_end), 1, self.device_line(call, waited)))
+        for call in self.trace.calls[: self.case.quota]:
+            timed.append((call.host_end, 0, self.event(call)))
+            if call.group_end is not None:
+                timed.append((call.group_end, 0, self.group_line(call)))
+            if self.timed(call):
+                waited = 0
+                while waits and waits[0][1] <= call.host_begin:
+                    begin, end = waits.popleft()
+                    waited += end - begin
+                timed.append((max(call.device_end, call.group_end or call.host_end), 1, self.device_line(call, waited)))
         if self.settings.timing and self.case.quota is None:
             timed += self.busy_lines()
         if self.settings.marks:
             timed += [(end, 2, text) for end, text in self.steps()]
-        lines = self.head() + [text for _, _, text in sorted(timed, key=lambda t: t[:2])]
-        dropped = {}
-        if self.case.quota is not None and len(calls) > self.case.quota:
-            dropped = {"quota": len(calls) - self.case.quota}
-        if killed:
-            lines += self.last(calls)
-        else:
-            ts = self.ts(now)
-            wall = BASE_NS + self.clocks.of(self.host, now)
-            lines.append(self.line(handmade.metadata("tprof_clock", clock=[ts, wall, 60])))
-        lines.append(self.ledger(calls, now, "close"))
-        lines.append(self.line(handmade.footer(
+        return sorted(timed, key=lambda t: t[:2])
+
+    def clock(self, now: int) -> str:
+        wall = BASE_NS + self.clocks.of(self.host, now)
+        return self.line(handmade.metadata("tprof_clock", clock=[self.ts(now), wall, 60]))
+
+    def footer(self, dropped: dict) -> str:
+        return self.line(handmade.footer(
             dropped=dropped, base_time_ns=BASE_NS + self.clocks.of(self.host, self.begin),
-            coverage={"functions": [], "unseen": [], "tools": []}, complete=not killed,
-        )))  # fmt: skip
+            coverage={"functions": [], "unseen": [], "tools": []}, complete=not self.case.killed,
+        ))  # fmt: skip
+
+    def text(self) -> str:
+        calls, now, quota = self.trace.calls, self.trace.end, self.case.quota
+        lines = self.head() + [text for _, _, text in self.body()]
+        lines += self.last(calls) if self.case.killed else [self.clock(now)]
+        dropped = {"quota": len(calls) - quota} if quota is not None and len(calls) > quota else {}
+        lines += [self.ledger(calls, now, "close"), self.footer(dropped)]
         return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
@@ -364,7 +368,7 @@ def write(case: Case, folder: pathlib.Path, seed: int = 0, settings: Settings = 
     run_id = f"synthetic-{case.loop.shape}-{seed}"
     for rank in case.traces:
         if rank not in case.missing:
-            file = _File(case, rank, clocks, settings, run_id)
+            file = RankFile(case, rank, clocks, settings, run_id)
             (folder / f"rank-{rank:05}.json").write_text(file.text())
     truth = dataclasses.asdict(case.truth)
     truth["clocks"] = dataclasses.asdict(clocks)

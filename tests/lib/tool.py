@@ -8,7 +8,7 @@ import subprocess
 
 import jsonschema_rs
 from lib import jobs
-from lib.build import BUILD, GOLDEN, TPROF
+from lib.build import GOLDEN, TPROF
 from lib.rankfile import parsed
 
 SUMMARY_SCHEMA = jsonschema_rs.Draft202012Validator(json.loads((GOLDEN / "summary.schema.json").read_text()))
@@ -73,10 +73,3 @@ def generate(folder: pathlib.Path, ranks: int, lines: int, unclosed: int = -1) -
         amounts = {"calls": 1, "count": op.count, "elements": elements, "bytes": size, "host_ns": op.ns}
         totals[jobs.BUCKETS[op.function]].update(amounts)
     return totals
-
-
-def big_job(folder: pathlib.Path, ranks: int, lines: int, kind: str) -> dict:
-    """Makes the files of a job of FSDP2 (tests/golden/big_jobs.cpp), and returns what is in them."""
-    folder.mkdir(parents=True, exist_ok=True)
-    command = [BUILD / "big_jobs", folder, ranks, lines, kind]
-    return json.loads(subprocess.check_output(list(map(str, command)), timeout=60))

@@ -5,9 +5,10 @@ import json
 import resource
 
 import pytest
+from generator import scale
 from lib.build import GOLDEN
 from lib.rankfile import lines_of
-from lib.tool import big_job, generate, tprof
+from lib.tool import generate, tprof
 
 
 def events_of(file):
@@ -138,7 +139,7 @@ def test_gzip_output_is_one_member(tmp_path):
 @pytest.mark.parametrize("lines", [1000, 100_000])
 def test_memory_does_not_grow_with_the_input(tmp_path, lines):
     """16 ranks of up to 22 MB each are merged within a heap of 300 MiB."""
-    big_job(tmp_path / "run", 16 if lines > 1000 else 2, lines, "fsdp")
+    scale.write(tmp_path / "run", 16 if lines > 1000 else 2, lines, slow=False)
 
     def bounded():
         resource.setrlimit(resource.RLIMIT_DATA, (300 << 20, 300 << 20))

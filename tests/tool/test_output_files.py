@@ -7,9 +7,10 @@ import subprocess
 import time
 
 import pytest
+from generator import scale
 from lib.build import BUILD
 from lib.clocks import clock_job
-from lib.tool import big_job, told, tprof
+from lib.tool import told, tprof
 
 
 OUTPUTS = [["merge", "-o"], ["anonymize", "-o"], *(["export", to] for to in ("--sqlite", "--csv")),
@@ -121,7 +122,7 @@ def test_standard_output_beyond_a_limit_is_an_error(traces, tmp_path):
 @pytest.mark.parametrize("words", OUTPUTS[:4])
 def test_a_signal_leaves_nothing_half(tmp_path, words, number):
     """The signal comes when part of the output is there, unless all of it is by then."""
-    big_job(tmp_path / "run", 16, 10_000, "fsdp")
+    scale.write(tmp_path / "run", 16, 10_000, slow=False)
     calls = calls_in(tmp_path / "run")
     output = tmp_path / "out.json.gz"
     command = [BUILD / "tprof", words[0], tmp_path / "run", *words[1:], output]

@@ -7,6 +7,7 @@ import re
 import subprocess
 
 import pytest
+from generator import scale
 from lib import tool
 from lib.build import BUILD, TPROF
 
@@ -33,7 +34,7 @@ def jobs(tmp_path_factory):
     """Returns the folders of two jobs by their number of ranks, and what is in them."""
     folder = tmp_path_factory.mktemp("jobs")
     return {
-        ranks: (folder / str(ranks), tool.big_job(folder / str(ranks), ranks, 50, "fsdp_slow")) for ranks in (FEW, MANY)
+        ranks: (folder / str(ranks), scale.write(folder / str(ranks), ranks, 50, slow=True)) for ranks in (FEW, MANY)
     }
 
 
@@ -48,8 +49,8 @@ def test_memory_and_bytes_read_grow_with_the_ranks_and_no_faster(jobs, command):
 
 
 def test_the_report_of_a_big_job_names_its_slow_rank_and_what_it_costs(tmp_path):
-    slow = tool.big_job(tmp_path / "slow", 128, 400, "fsdp_slow")
-    even = tool.big_job(tmp_path / "even", 128, 400, "fsdp")
+    slow = scale.write(tmp_path / "slow", 128, 400, slow=True)
+    even = scale.write(tmp_path / "even", 128, 400, slow=False)
     found = {name: tool.told("report", tmp_path / name)[1] for name in ("slow", "even")}
     assert [f["kind"] for f in found["even"]["findings"] if f["kind"].startswith("slow_")] == []
     (finding,) = [f for f in found["slow"]["findings"] if f["kind"] == "slow_gpu"]
@@ -59,11 +60,11 @@ def test_the_report_of_a_big_job_names_its_slow_rank_and_what_it_costs(tmp_path)
     assert finding["cost"]["ns"] == pytest.approx(saved * slow["steps"], rel=0.05)
 
 
-@pytest.mark.parametrize("kind", ["fsdp", "fsdp_slow"])
-def test_lines_are_read_alike_with_and_without_the_generality_of_json(tmp_path, kind):
+@pytest.mark.parametrize("slow", [False, True])
+def test_lines_are_read_alike_with_and_without_the_generality_of_json(tmp_path, slow):
     """A space more in each line of a call, device time or computation, and simdjson reads it."""
     for name in ("own", "json"):
-        tool.big_job(tmp_path / name, 72, 300, kind)
+        scale.write(tmp_path / name, 72, 300, slow)
     changed = 0
     for file in (tmp_path / "json").iterdir():
         text, n = re.subn(r'(?m)^(\{"(?:cat|name)":"(?!tprof_|thread_|process_).*\})\}(,?)$', r"\1 }\2", file.read_text())

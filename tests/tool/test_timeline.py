@@ -6,7 +6,7 @@ import json
 import os
 
 import pytest
-from generator import causes, rank_files
+from generator import causes, rank_files, scale
 from generator.operations import Collective
 from lib import handmade, tool
 from lib.spans import union
@@ -203,7 +203,7 @@ def test_every_command_says_of_the_merged_trace_what_it_says_of_the_files(tmp_pa
 
 
 def test_the_bytes_do_not_depend_on_the_number_of_processors(tmp_path):
-    tool.big_job(tmp_path / "run", 6, 9000, "fsdp_slow")
+    scale.write(tmp_path / "run", 6, 9000, slow=True)
     cpu = min(os.sched_getaffinity(0))
     files = [tmp_path / "all.json", tmp_path / "one.json"]
     assert tprof("merge", tmp_path / "run", "-o", files[0]).returncode == 0
