@@ -7,7 +7,9 @@ import random
 
 import pytest
 from lib import jobs
+from lib.thorough import some
 from lib.tool import tprof, worse_than_notes
+from test_check_ended import ANY, values_of
 
 LONG, SHORT = 300_000, 100  # 30 s and 10 ms, as places in the program
 GROUPS = itertools.count(1)
@@ -78,70 +80,24 @@ def warm(program, rank, steps=8, comms=1):
             program.reduce(rank, comm)
 
 
-def found(program, tmp_path, **how):
-    return worse_than_notes(program.job(**how).write(tmp_path / "job"))
-
-
-def only(findings):
-    assert len(findings) == 1, [f["text"] for f in findings]
-    return findings[0]
-
-
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize("ranks", [2, 3, 5, 8])
-@pytest.mark.parametrize("later", [0, 700])
-def test_two_all_to_alls_of_one_communicator_that_a_rank_swaps(tmp_path, ranks, later):
-    program = Program([list(range(ranks))])
-    odd = ranks - 1
+def in_order(ranks, odd, calls, comms=1, streams=None, later=0):
+    """All ranks make these calls behind their steps, and one of them the other way round."""
+    program = Program([list(range(ranks))] * comms, streams)
     for rank in range(ranks):
-        warm(program, rank)
-        for count in (600, 250) if rank == odd else (250, 600):
-            program.exchange(rank, alike(count))
+        warm(program, rank, comms=comms)
+        for call in reversed(calls) if rank == odd else calls:
+            call(program, rank)
         for _ in range(later):
             program.exchange(rank, alike(250))
-    finding = only(found(program, tmp_path))
-    both = ranks == 2  # no side is the majority
-    assert (finding["kind"], finding["severity"]) == ("p2p_sizes", "error")
-    assert (finding["ranks"], finding["seq"]) == ([0, 1] if both else [odd], 16)
-    assert f"the two ends of message 16 from rank 0 to rank {odd} differ: 1000 B sent, 2.34 KiB to be received" in finding["text"]
-    evidence = "\n".join(finding["evidence"])
-    assert f"in a group of {2 * ranks}" in evidence and "the next: 2.34 KiB" in evidence
-    assert f"rank {odd} makes these two calls in the opposite order" in evidence
-    assert ("no side is the majority" in evidence) == both
+    return program
 
 
-@pytest.mark.one_of(3)
-@pytest.mark.parametrize("ranks", [3, 4, 8])
-@pytest.mark.parametrize("streams", [[0, 0], [7, 7], [1, 2]])
-def test_an_all_to_all_and_a_collective_of_another_communicator_in_another_order(tmp_path, ranks, streams):
-    program = Program([list(range(ranks)), list(range(ranks))], streams)
-    odd = 1
-    for rank in range(ranks):
-        warm(program, rank, comms=2)
-        calls = [lambda r: program.exchange(r, alike(250)), lambda r: program.reduce(r, 1)]
-        for call in reversed(calls) if rank == odd else calls:
-            call(rank)
-    finding = only(found(program, tmp_path))
-    one_stream = streams[0] == streams[1]
-    assert (finding["kind"], finding["ranks"]) == ("group_order", [odd])
-    assert finding["severity"] == ("error" if one_stream else "warning")
-    others = [rank for rank in range(ranks) if rank != odd]
-    assert finding["text"].startswith("ranks 0,2")
-    assert f"of communicator {Program.job(program).id(0)}, in a group of {2 * ranks} before collective 8 of" in finding["text"]
-    assert "rank 1 the other way round" in finding["text"] and len(others) == ranks - 1
+def all_to_all(count):
+    return lambda program, rank: program.exchange(rank, alike(count))
 
 
-@pytest.mark.parametrize("places", [LONG, SHORT])
-def test_one_communicator_orders_its_messages_and_collectives(tmp_path, places):
-    """Whatever their streams, so that the other order is a deadlock by itself."""
-    program = Program([[0, 1, 2]])
-    for rank in range(3):
-        warm(program, rank)
-        calls = [lambda r: program.exchange(r, alike(250)), program.reduce]
-        for call in reversed(calls) if rank == 2 else calls:
-            call(rank)
-    finding = only(found(program, tmp_path, places=places))
-    assert (finding["kind"], finding["severity"], finding["ranks"]) == ("group_order", "error", [2])
+def reduction(comm):
+    return lambda program, rank: program.reduce(rank, comm)
 
 
 def lone(function, ranks, grouped):
@@ -159,67 +115,35 @@ def lone(function, ranks, grouped):
     return program
 
 
-@pytest.mark.parametrize("function, absent", [("ncclSend", 1), ("ncclRecv", 0)])
-@pytest.mark.parametrize("ranks, grouped", [(2, False), (3, True), (8, True)])
-def test_a_message_with_one_end_in_a_job_that_stands(tmp_path, function, absent, ranks, grouped):
-    finding = only(found(lone(function, ranks, grouped), tmp_path))
-    other = {"ncclSend": "ncclRecv", "ncclRecv": "ncclSend"}[function]
-    assert (finding["kind"], finding["severity"], finding["ranks"]) == ("hang", "error", [absent])
-    assert (finding["seq"], finding["function"]) == (17, other)
-    way = "to rank 1" if function == "ncclSend" else "from rank 0"
-    assert f"rank {absent} never called the {other} for which rank {1 - absent} called {function} 17 {way} of 1.17 KiB" in finding["text"]
-    assert f"18 times, which called {other} 17 times" in "\n".join(finding["evidence"])
+def with_closed(job, rank):
+    job.ranks[rank].end = "closed"
+    return job
 
 
-@pytest.mark.parametrize("function", ["ncclSend", "ncclRecv"])
-def test_a_message_may_be_in_flight_when_a_job_is_killed(tmp_path, function):
-    assert found(lone(function, 3, True), tmp_path, places=SHORT) == []
+def without_lines(job):
+    for rank in job.ranks:
+        rank.quota = 0
+    return job
 
 
-@pytest.mark.parametrize("closed", ["ncclSend", "ncclRecv"])
-def test_a_rank_that_closed_calls_no_end_any_more(tmp_path, closed):
-    job = lone(closed, 2, True).job(places=SHORT)
-    absent = 1 if closed == "ncclSend" else 0
-    job.ranks[absent].end = "closed"
-    finding = only(worse_than_notes(job.write(tmp_path / "job")))
-    assert finding["ranks"] == [absent] and "never called the" in finding["text"], finding
-
-
-@pytest.mark.parametrize("ranks", [3, 4, 8])
-def test_splits_that_do_not_fit_for_some_pairs(tmp_path, ranks):
-    program = Program([list(range(ranks))])
-    wrong = {(0, 1): 300, (0, 2): 50}
+def splits(ranks):
+    """They do not fit for some pairs."""
+    program, wrong = Program([list(range(ranks))]), {(0, 1): 300, (0, 2): 50}
     for rank in range(ranks):
         warm(program, rank)
         program.exchange(rank, lambda a, b, me=rank: wrong.get((a, b), 100) if a == me != b else 100)
         program.reduce(rank)
-    finding = only(found(program, tmp_path, places=SHORT))
-    assert (finding["kind"], finding["severity"], finding["ranks"]) == ("p2p_sizes", "error", [0])
-    assert finding["text"].endswith(
-        "the two ends of message 16 from rank 0 to rank 1 differ: 1.17 KiB sent, 400 B to be received; 2 pairs of ranks have such a message, each with rank 0"
-    )
-    assert "message 16 from rank 0 to rank 2: 200 B sent, 400 B to be received" in finding["evidence"]
+    return program
 
 
-def test_two_messages_of_a_pair_in_another_order(tmp_path):
+def two_of_a_pair():
     program = Program([[0, 1, 2, 3]])
     for rank in range(4):
         program.reduce(rank)
-    program.send(2, 3, 10)
-    program.send(2, 3, 20)
-    program.receive(3, 2, 20)
-    program.receive(3, 2, 10)
-    finding = only(found(program, tmp_path))
-    assert (finding["kind"], finding["ranks"], finding["seq"]) == ("p2p_sizes", [2, 3], 0)
-    assert "rank 3 makes these two calls in the opposite order" in finding["evidence"]
-
-
-def test_a_microbatch_that_a_stage_does_not_send(tmp_path):
-    """Rank 1 stands in the receive, so its gradient does not come, and all others only wait."""
-    program = pipeline(4, 6, missing=(0, 5))
-    finding = only(found(program, tmp_path))
-    assert finding["kind"] == "hang" and set(finding["ranks"]) <= {0, 1}
-    assert "rank 1 called ncclRecv 5 from rank 0" in finding["text"] + "\n".join(finding["evidence"])
+    for count in (10, 20):
+        program.send(2, 3, count)
+        program.receive(3, 2, 30 - count)
+    return program
 
 
 def pipeline(stages, microbatches, missing=None):
@@ -244,6 +168,67 @@ def pipeline(stages, microbatches, missing=None):
                 group = next(GROUPS)
                 program.send(stage, behind, 32, group=group)
     return program
+
+
+
+ENDS = {"ncclSend": (1, "ncclRecv"), "ncclRecv": (0, "ncclSend")}  # of a lone message: who does not call the other one
+# The job; kind, severity, ranks and number of the only finding, or nothing; values that it tells.
+JOBS = {
+    **{
+        f"two all-to-alls of a communicator that one of {ranks} swaps, {later} behind":
+            (in_order(ranks, ranks - 1, [all_to_all(250), all_to_all(600)], later=later).job(),
+             # With two ranks no side is the majority.
+             ("p2p_sizes", "error", [0, 1] if ranks == 2 else [ranks - 1], 16), "1000 B", "2.34 KiB", f"group of {2 * ranks}")
+        for ranks in (2, 3, 5, 8) for later in (0, 700)
+    },
+    **{
+        f"an all-to-all and a reduction of another communicator, {ranks} ranks, streams {streams}":
+            (in_order(ranks, 1, [all_to_all(250), reduction(1)], 2, streams).job(),
+             ("group_order", "error" if streams[0] == streams[1] else "warning", [1], None), f"group of {2 * ranks}")
+        for ranks in (3, 4, 8) for streams in ([0, 0], [7, 7], [1, 2])
+    },
+    # One communicator orders its messages and collectives, whatever their streams: a deadlock by itself.
+    **{
+        f"an all-to-all and a reduction of one communicator, killed {places} behind":
+            (in_order(3, 2, [all_to_all(250), reduction(0)]).job(places=places), ("group_order", "error", [2], None))
+        for places in (LONG, SHORT)
+    },
+    **{
+        f"a lone {function} of {ranks} ranks":
+            (lone(function, ranks, grouped).job(), ("hang", "error", [absent], 17), other, "1.17 KiB", "17 times")
+        for function, (absent, other) in ENDS.items() for ranks, grouped in ((2, False), (3, True), (8, True))
+    },
+    # It may be in flight when a job is killed.
+    **{f"a lone {function}, killed at once": (lone(function, 3, True).job(places=SHORT), None) for function in ENDS},
+    **{
+        f"a lone {function}, the other rank closed":
+            (with_closed(lone(function, 2, True).job(places=SHORT), absent), (ANY, ANY, [absent], ANY), other)
+        for function, (absent, other) in ENDS.items()
+    },
+    # In a killed job only the rings tell that no rank had made a call for long, and these have no ring.
+    "a lone receive, without lines": (without_lines(lone("ncclRecv", 3, True).job("closed")), ("unmatched_p2p", ANY, ANY, ANY)),
+    "a lone receive, killed without lines": (without_lines(lone("ncclRecv", 3, True).job()), None),
+    "a lone receive, all closed": (lone("ncclRecv", 3, True).job("closed"), ("unmatched_p2p", ANY, [0, 1], ANY), "ncclRecv"),
+    **{
+        f"splits of {ranks} ranks": (splits(ranks).job(places=SHORT), ("p2p_sizes", "error", [0], 16), "200 B", "400 B", "1.17 KiB")
+        for ranks in (3, 4, 8)
+    },
+    "two messages of a pair in another order": (two_of_a_pair().job(), ("p2p_sizes", "error", [2, 3], 0)),
+    # Rank 1 stands in the receive, so its gradient does not come, and all others only wait.
+    "a microbatch that a stage does not send": (pipeline(4, 6, missing=(0, 5)).job(), ("hang", ANY, ANY, ANY), "ncclRecv 5"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", some(JOBS, 2))
+def test_the_message_and_its_rank_are_named(name, tmp_path):
+    job, expected, *values = JOBS[name]
+    findings = worse_than_notes(job.write(tmp_path / "job"))
+    assert len(findings) == (expected is not None), [f["text"] for f in findings]
+    for f in findings:
+        seq = f["seq"] if f["kind"] != "group_order" else None
+        assert (f["kind"], f["severity"], f["ranks"], seq) == expected
+        assert [value for value in values if value not in values_of(f)] == []
+        assert not name.startswith("a microbatch") or set(f["ranks"]) <= {0, 1}
 
 
 def healthy(seed):
@@ -290,17 +275,6 @@ def test_healthy_jobs_say_nothing_however_they_end(tmp_path, tenth):
         # Collectives that not all came to are told of a killed job as ever.
         said = [line for line in result.stdout.splitlines() if line.startswith(("error", "warning"))]
         assert [line for line in said if " never came to collective " not in line] == [], seed
-
-
-@pytest.mark.parametrize("end, kinds", [("closed", ["unmatched_p2p"]), ("recovered", [])])
-def test_without_lines_the_ledgers_tell_that_a_message_lacks_an_end(tmp_path, end, kinds):
-    """In a killed job only where the rings tell that no rank had made a call for long, and these have no ring."""
-    job = lone("ncclRecv", 3, True).job(end)
-    for rank in job.ranks:
-        rank.quota = 0
-    findings = worse_than_notes(job.write(tmp_path / "job"))
-    assert [f["kind"] for f in findings] == kinds
-    assert all("some have no counterpart" in f["text"] for f in findings)
 
 
 def test_captured_messages_meet_when_their_graph_is_launched(tmp_path):
