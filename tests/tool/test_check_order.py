@@ -49,8 +49,7 @@ def swapped_in_the_last_step(number=8, ranks=3, **of_comm):
     return steps(ranks, number, [list(range(ranks)), [0, 1]], order, **of_comm)
 
 
-def other_streams():
-    return {"c0": {"stream": 1}, "c1": {"stream": 2}}
+APART = {"c0": {"stream": 1}, "c1": {"stream": 2}}
 
 
 def time_on_the_device(folder, through):
@@ -75,129 +74,11 @@ def time_on_the_device(folder, through):
     return folder
 
 
-@pytest.mark.parametrize("places", [LONG, SHORT])
-def test_two_ranks_that_call_on_one_stream_in_opposite_orders(tmp_path, places):
-    """A stream runs one call after the other, so this is a deadlock, however soon somebody ended the job."""
-    job = killed_after(swapped_in_the_last_step(), places)
-    code, found = told("check", job.write(tmp_path / "job"))
-    (finding,) = found["findings"]
-    assert (code, finding["kind"], finding["severity"], finding["ranks"]) == (1, "group_order", "error", [0, 1])
-    assert finding["text"] == (
-        f"rank 0 called collective 7 of communicator {job.id(WORLD)} before collective 7 of communicator "
-        f"{job.id(PAIR)}, rank 1 the other way round: a deadlock, as a stream runs one after the other"
-    )
-    assert (finding["communicator"], finding["seq"], finding["function"]) == (job.id(WORLD), 7, "ncclAllReduce")
-    first, second, quiet = finding["evidence"]
-    assert first.startswith(f"rank 0: ncclAllReduce, collective 7 of communicator {job.id(WORLD)} at 2025-11-21 ")
-    assert second.startswith(f"rank 1: ncclAllReduce, collective 7 of communicator {job.id(PAIR)} at 2025-11-21 ")
-    assert quiet.startswith("ranks 0,1 made no call for ") and quiet.endswith(" before their traces end")
-    verdict = told("report", tmp_path / "job")[1]["verdict"]
-    assert verdict["severity"] == "error" and verdict["text"].startswith("Rank 0 called collective 7 of ")
-
-
-def test_the_rank_that_differs_from_most_is_named(tmp_path):
+def odd_of_four():
     def order(rank, step):
         return (PAIR, WORLD) if rank == 2 and step == 4 else (WORLD, PAIR)
 
-    job = killed_after(steps(4, 5, [[0, 1, 2, 3], [0, 1, 2, 3]], order), LONG)
-    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
-    assert (finding["kind"], finding["ranks"]) == ("group_order", [2])
-
-
-def test_hosts_that_ran_ahead_of_the_deadlock(tmp_path):
-    """The calls behind it wait too, and the first is the cause."""
-    job = swapped_in_the_last_step(4)
-    for rank in job.ranks:
-        last = rank.ops[-1].at
-        rank.ops += [all_reduce(WORLD, last + n) for n in range(1, 20)]
-    (finding,) = worse_than_notes(killed_after(job, LONG).write(tmp_path / "job"))
-    assert (finding["kind"], finding["seq"], finding["ranks"]) == ("group_order", 3, [0, 1])
-
-
-def test_ranks_that_wait_in_a_circle(tmp_path):
-    """Each calls on a communicator with the next, then with the one before; no two differ in the order of two."""
-    comms = [[0, 1], [1, 2], [0, 2]]
-    job = killed_after(steps(3, 1, comms, lambda rank, _: [(0, 2), (1, 0), (2, 1)][rank]), SHORT)
-    (finding,) = worse_than_notes(job.write(tmp_path / "job"))
-    assert (finding["kind"], finding["severity"], finding["ranks"]) == ("group_order", "error", [0, 1, 2])
-    assert [line[:7] for line in finding["evidence"][:3]] == ["rank 0:", "rank 1:", "rank 2:"]
-
-
-@pytest.mark.parametrize("places, severities", [(LONG, ["warning"]), (SHORT, [])])
-def test_on_several_streams_it_is_told_of_a_job_that_stood_still(tmp_path, places, severities):
-    """They may run at the same time, and then it is no deadlock."""
-    job = killed_after(swapped_in_the_last_step(**other_streams()), places)
-    findings = worse_than_notes(job.write(tmp_path / "job"))
-    assert [f["severity"] for f in findings] == severities
-    for finding in findings:
-        assert finding["kind"] == "group_order"
-
-
-@pytest.mark.parametrize("places, kind, severity", [(LONG, "hang", "error"), (SHORT, "stopped", "warning")])
-def test_ranks_that_wait_for_each_other_stood_where_nobody_called_for_long(tmp_path, places, kind, severity):
-    """Each made the first of two calls. On several streams both may be at work, and killed between the two."""
-    job = swapped_in_the_last_step(ranks=2, **other_streams())
-    for rank in job.ranks:
-        rank.ops.pop()
-    (finding,) = worse_than_notes(killed_after(job, places).write(tmp_path / "job"))
-    assert (finding["kind"], finding["severity"], finding["ranks"]) == (kind, severity, [0, 1])
-    assert finding["text"].startswith("ranks 0,1 wait for each other: ")
-
-
-def test_devices_that_are_not_through_prove_it(tmp_path):
-    folder = killed_after(swapped_in_the_last_step(**other_streams()), LONG).write(tmp_path / "job")
-    time_on_the_device(folder, lambda rank, call: call["seq"] < 7)
-    (finding,) = worse_than_notes(folder)
-    assert (finding["kind"], finding["severity"]) == ("group_order", "error")
-    assert any("have ended none of these" in line for line in finding["evidence"])
-
-
-@pytest.mark.parametrize("streams", [{}, other_streams()])
-@pytest.mark.parametrize("who", [0, 1])
-def test_what_a_device_was_through_with_is_no_deadlock(tmp_path, streams, who):
-    """Where the other one's device did not end the same, that is why they stand."""
-    folder = killed_after(swapped_in_the_last_step(**streams), LONG).write(tmp_path / "job")
-    time_on_the_device(folder, lambda rank, call: call["seq"] < 7 or (rank == who and call["comm"] == 1))
-    assert [(f["kind"], f["ranks"]) for f in worse_than_notes(folder)] == [("lost_device", [1 - who, 2])]
-
-
-def test_orders_that_always_differed_are_well(tmp_path):
-    """So are the stages of a pipeline, or a mesh, whose ranks use a stream for each communicator."""
-    job = steps(
-        3, 9, [[0, 1, 2], [0, 1]], lambda rank, _: (PAIR, WORLD) if rank == 1 else (WORLD, PAIR), **other_streams()
-    )
-    assert worse_than_notes(killed_after(job, LONG).write(tmp_path / "job")) == []
-
-
-def test_threads_have_no_order(tmp_path):
-    """The backward pass reduces on a thread of its own, and whichever comes first."""
-    more = {"c0": {"stream": 1}, "c1": {"stream": 1, "autograd": True}}
-    job = killed_after(swapped_in_the_last_step(**more), LONG)
-    assert worse_than_notes(job.write(tmp_path / "job")) == []
-
-
-def test_calls_of_a_group_have_no_order(tmp_path):
-    job = killed_after(swapped_in_the_last_step(c0={"group": 5}, c1={"group": 5}), LONG)
-    assert worse_than_notes(job.write(tmp_path / "job")) == []
-
-
-@pytest.mark.parametrize("places, severities", [(LONG, ["warning"]), (SHORT, [])])
-def test_a_root_that_sends_may_go_on(tmp_path, places, severities):
-    job = swapped_in_the_last_step()
-    for rank in job.ranks:
-        rank.ops = [
-            jobs.Op("ncclBroadcast", op.at, op.count, op.comm, "float32", peer=0) if op.comm == WORLD else op
-            for op in rank.ops
-        ]
-    findings = worse_than_notes(killed_after(job, places).write(tmp_path / "job"))
-    assert [(f["kind"], f["severity"]) for f in findings] == [("group_order", s) for s in severities]
-
-
-def test_jobs_that_closed_or_went_on_are_well(tmp_path):
-    job = swapped_in_the_last_step()
-    for rank in job.ranks:
-        rank.end = "closed"
-    assert worse_than_notes(job.write(tmp_path / "closed")) == []
+    return steps(4, 5, [[0, 1, 2, 3], [0, 1, 2, 3]], order)
 
 
 def behind(job, number):
@@ -209,26 +90,115 @@ def behind(job, number):
     return job
 
 
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize("number", [1, 2, 5, 40])
-@pytest.mark.parametrize("timed", [False, True])
-def test_two_calls_the_other_way_round_behind_which_others_were_made(number, timed, tmp_path):
-    folder = killed_after(behind(swapped_in_the_last_step(8, **other_streams()), number), LONG).write(tmp_path / "job")
-    if timed:
-        time_on_the_device(folder, lambda rank, call: call["seq"] < 7)
-    (finding,) = worse_than_notes(folder)
-    assert (finding["kind"], finding["ranks"], finding["seq"]) == ("group_order", [0, 1], 7)
-    assert finding["severity"] == ("error" if timed else "warning")
+def on_the_world(job, number):
+    for rank in job.ranks:
+        rank.ops += [all_reduce(WORLD, rank.ops[-1].at + n) for n in range(1, number)]
+    return job
 
 
-def test_where_a_rank_did_something_else_that_is_told(tmp_path):
-    """It left out a call of another size: numbers behind it are of other calls, and the orders seem to differ."""
+def without_the_last():
+    """Each rank made the first of two calls."""
+    job = swapped_in_the_last_step(ranks=2, **APART)
+    for rank in job.ranks:
+        rank.ops.pop()
+    return job
+
+
+def from_a_root():
+    job = swapped_in_the_last_step()
+    for rank in job.ranks:
+        rank.ops = [
+            jobs.Op("ncclBroadcast", op.at, op.count, op.comm, "float32", peer=0) if op.comm == WORLD else op
+            for op in rank.ops
+        ]
+    return job
+
+
+def left_out():
+    """A rank left out a call of another size: numbers behind it are of other calls, and the orders seem to differ."""
     job = steps(2, 8, [[0, 1], [0, 1]], lambda *_: (WORLD, PAIR))
     for rank in job.ranks:
         rank.ops = [jobs.dataclasses.replace(op, count=8 + n) for n, op in enumerate(rank.ops)]
     del job.ranks[1].ops[8]
-    findings = worse_than_notes(killed_after(job, SHORT).write(tmp_path / "job"))
-    assert {f["kind"] for f in findings} == {"mismatch"}
+    return job
+
+
+def closed(job):
+    for rank in job.ranks:
+        rank.end = "closed"
+    return job
+
+
+CIRCLE = [(0, 2), (1, 0), (2, 1)]  # each rank calls on a communicator with the next, then with the one before
+ALWAYS = steps(3, 9, [[0, 1, 2], [0, 1]], lambda rank, _: (PAIR, WORLD) if rank == 1 else (WORLD, PAIR), **APART)
+# The job, after how many places it was killed, and kind, severity, ranks and number of the only finding.
+JOBS = {
+    # A stream runs one call after the other, so this is a deadlock, however soon somebody ended the job.
+    "on one stream": (swapped_in_the_last_step(), LONG, ("group_order", "error", [0, 1], 7)),
+    "on one stream, killed at once": (swapped_in_the_last_step(), SHORT, ("group_order", "error", [0, 1], 7)),
+    "one that differs from most": (odd_of_four(), LONG, ("group_order", "error", [2], 4)),
+    # The calls behind the deadlock wait too, and the first is the cause.
+    "hosts that ran ahead": (on_the_world(swapped_in_the_last_step(4), 20), LONG, ("group_order", "error", [0, 1], 3)),
+    "a circle, no two of which differ":
+        (steps(3, 1, [[0, 1], [1, 2], [0, 2]], lambda rank, _: CIRCLE[rank]), SHORT, ("group_order", "error", [0, 1, 2], 0)),
+    # On several streams they may run at the same time, and then it is no deadlock.
+    "on several streams": (swapped_in_the_last_step(**APART), LONG, ("group_order", "warning", [0, 1], 7)),
+    "on several streams, killed at once": (swapped_in_the_last_step(**APART), SHORT, None),
+    **{
+        f"on several streams, {number} more behind":
+            (behind(swapped_in_the_last_step(8, **APART), number), LONG, ("group_order", "warning", [0, 1], 7))
+        for number in (1, 2, 5, 40)
+    },
+    "one that waits for the other": (without_the_last(), LONG, ("hang", "error", [0, 1], 7)),
+    "one that waits for the other, killed at once": (without_the_last(), SHORT, ("stopped", "warning", [0, 1], 7)),
+    # So are the stages of a pipeline, or a mesh, whose ranks use a stream for each communicator.
+    "orders that always differed": (ALWAYS, LONG, None),
+    # The backward pass reduces on a thread of its own, and whichever comes first.
+    "threads": (swapped_in_the_last_step(c0={"stream": 1}, c1={"stream": 1, "autograd": True}), LONG, None),
+    "calls of a group": (swapped_in_the_last_step(c0={"group": 5}, c1={"group": 5}), LONG, None),
+    "a root that sends, and may go on": (from_a_root(), LONG, ("group_order", "warning", [0, 1], 7)),
+    "a root that sends, killed at once": (from_a_root(), SHORT, None),
+    "all closed": (closed(swapped_in_the_last_step()), LONG, None),
+    "a rank that did something else": (left_out(), SHORT, ("mismatch", "error", [0, 1], 4)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_the_order_that_lets_nobody_go_on_is_named(name, tmp_path):
+    job, places, expected = JOBS[name]
+    code, found = told("check", killed_after(job, places).write(tmp_path / "job"))
+    worse = [f for f in found["findings"] if f["severity"] != "note"]
+    assert (code, len(worse) > 0) == (int(expected is not None), expected is not None), [f["text"] for f in worse]
+    for f in worse if name != "a rank that did something else" else worse[:1]:
+        assert (f["kind"], f["severity"], f["ranks"], f["seq"]) == expected
+    assert {f["kind"] for f in worse} == ({expected[0]} if expected else set())
+    if name == "on one stream":
+        said = worse[0]["text"] + "\n".join(worse[0]["evidence"])
+        assert all(said.count(job.id(comm)) >= 2 for comm in (WORLD, PAIR)) and worse[0]["communicator"] == job.id(WORLD)
+        verdict = told("report", tmp_path / "job")[1]["verdict"]
+        assert (verdict["severity"], verdict["finding"]) == ("error", 0)
+
+
+DEADLOCK = ("group_order", "error", [0, 1])
+TIMED = {
+    "devices that are not through with either": (APART, 0, lambda rank, call: call["seq"] < 7, DEADLOCK),
+    "devices that are not through, and hosts ahead": (APART, 5, lambda rank, call: call["seq"] < 7, DEADLOCK),
+    # What a device was through with is no deadlock: the other one's did not end the same, and that is why they stand.
+    **{
+        f"rank {who} was through with one, streams {streams}":
+            (streams, 0, lambda rank, call, who=who: call["seq"] < 7 or (rank == who and call["comm"] == 1),
+             ("lost_device", "error", [1 - who, 2]))
+        for streams in ({}, APART) for who in (0, 1)
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_times_on_the_device_tell_whether_it_is_a_deadlock(name, tmp_path):
+    streams, more, through, expected = TIMED[name]
+    folder = killed_after(behind(swapped_in_the_last_step(**streams), more), LONG).write(tmp_path / "job")
+    (f,) = worse_than_notes(time_on_the_device(folder, through))
+    assert (f["kind"], f["severity"], f["ranks"]) == expected
 
 
 @pytest.mark.parametrize("seed", some(range(30), 3))
