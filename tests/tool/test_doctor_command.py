@@ -8,7 +8,107 @@ import subprocess
 
 import pytest
 from lib.build import BUILD, INSTANT
-from lib.doctor import CALLER, compiled, kinds, library, only, script
+from lib.doctor import CALLER, compiled, kinds, library, script
+
+NOTHING = "int main() {}"
+UNMET = "extern int nothing; int main() { return nothing; }"
+HIDDEN = "__attribute__((visibility(\"hidden\"), used)) int {}(void) {{ return 0; }} int main() {{}}"
+FATBIN = "__attribute__((section(\".nv_fatbin\"))) int fat = 1; int main() { return fat; }"
+REGISTERED = FATBIN.replace("int main", "int __cudaRegisterFatBinary(int); int main").replace(
+    "return fat", "return __cudaRegisterFatBinary(fat)"
+)
+
+
+def copied(path, change=lambda image: None, mode=0o755):
+    """Copies a program that calls all functions, with another image."""
+    image = bytearray(CALLER.read_bytes())
+    change(image)
+    path.write_bytes(image)
+    path.chmod(mode)
+    return path
+
+
+def needing(at, name, source, of_library="int nothing;", *options, there=True):
+    """Compiles a program that needs a library of this name, and can find it."""
+    needed = library(at / name, of_library, *options)
+    program = compiled(at / "program", source, needed, f"-Wl,-rpath,{at}")
+    if not there:
+        needed.unlink()
+    return program
+
+
+def with_capabilities(at):
+    program = copied(at / "program")
+    try:  # VFS_CAP_REVISION_2, CAP_NET_BIND_SERVICE permitted
+        os.setxattr(program, "security.capability", bytes.fromhex("0000000200040000" + 12 * "00"))
+    except OSError:
+        pytest.skip("needs the right to set file capabilities")
+    return program
+
+
+def linked_in(kind):
+    """Returns rows of programs with these functions in them, by name, and stripped."""
+    if kind == "static_cudart":
+        stripped, function, then = FATBIN, "cudaMemcpyAsync", "-cudart shared"
+    else:
+        stripped = 'const char *volatile text = "NCCL_BUFFSIZE"; int main() { return text[0]; }'
+        function, then = "ncclAllGather", ""
+    yield lambda at: compiled(at / "program", HIDDEN.format(function)), kind, "warning", "{}/program", then
+    yield lambda at: compiled(at / "program", stripped, "-s"), kind, "warning", "{}/program", then
+
+
+def with_loader(loader):
+    return lambda at: compiled(at / "program", NOTHING, f"-Wl,--dynamic-linker={loader}")
+
+
+def with_library(name):
+    return lambda at: needing(at, name, UNMET)
+
+
+# what makes the program in a folder, {} below -> kind and severity of the finding, and words of its text and of what
+# to do next
+PROGRAMS = [
+    (lambda at: needing(at, "libcudart.so.99", UNMET, there=False), "not_found", "error", "{}/program wants libcudart.so.99", ""),
+    (lambda at: compiled(at / "program", NOTHING, "-static"), "static_program", "error", "", ""),
+    (lambda at: compiled(at / "program", NOTHING, "-static-pie"), "static_program", "error", "", ""),
+    (lambda at: copied(at / "program", mode=0o755 | stat.S_ISUID), "secure_execution", "error", "setuid", ""),
+    (lambda at: copied(at / "program", mode=0o755 | stat.S_ISGID), "secure_execution", "error", "setuid", ""),
+    (with_capabilities, "secure_execution", "error", "capabilities", ""),
+    (with_loader("/lib/ld-musl-x86_64.so.1"), "musl", "error", "/lib/ld-musl-x86_64.so.1", ""),
+    (with_loader("/opt/loader.so.1"), "unknown_loader", "error", "/opt/loader.so.1", ""),
+    (with_loader("/lib64/ld-linux-nowhere.so.9"), "not_found", "error", "/lib64/ld-linux-nowhere.so.9", ""),
+    # EI_CLASS of 32 bits, and e_machine of aarch64
+    (lambda at: copied(at / "program", lambda image: image.__setitem__(4, 1)), "other_machine", "error", "", ""),
+    (lambda at: copied(at / "program", lambda image: image.__setitem__(18, 183)), "other_machine", "error", "", ""),
+    (lambda at: script(at / "run", "/nowhere/python"), "not_found", "error", "/nowhere/python", ""),
+    *linked_in("static_cudart"),
+    *linked_in("static_nccl"),
+    (lambda at: needing(at, "libextension.so", "int kernels(void); int main() { return kernels(); }",
+                        FATBIN.replace("main", "kernels"), "-s"), "static_cudart", "warning", "", ""),
+    (lambda at: BUILD / "plant_exporter", "interposer", "warning", "", ""),
+    (with_library("libnvshmem_host.so.3"), "nvshmem", "note", "{}/libnvshmem_host.so.3", " "),
+    (with_library("libcufile.so.0"), "cufile", "note", "{}/libcufile.so.0", " "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "kind", "severity", "text", "then"), PROGRAMS)
+def test_what_is_wrong_with_a_program(doctor, tmp_path, make, kind, severity, text, then):
+    report = doctor("--", make(tmp_path))
+    (found,) = [f for f in report["findings"] if f["kind"] == kind]
+    assert text.format(tmp_path) in found["text"] and then in (found["next"] or "")
+    assert found["severity"] == severity
+    assert kinds(report) in ([kind], [kind, "nothing_served"])
+
+
+def test_a_linked_in_runtime_is_counted_at_the_driver(doctor, tmp_path):
+    program = compiled(tmp_path / "program", FATBIN, "-s")
+    assert set(kinds(doctor("--", program))) == {"static_cudart", "nothing_served"}
+    assert kinds(doctor("--", program, env={"TPROF_DRIVER": "1"})) == ["nothing_served"]
+
+
+def test_kernels_with_a_shared_runtime_are_ordinary(doctor, tmp_path):
+    runtime = "int __cudaRegisterFatBinary(int i) { return i; }"
+    assert "static_cudart" not in kinds(doctor("--", needing(tmp_path, "libcudart.so.12", REGISTERED, runtime)))
 
 
 def test_a_healthy_program_is_served_by_the_libraries_that_it_would_load(doctor):
@@ -37,86 +137,16 @@ def test_a_library_is_found_as_the_loader_finds_it(doctor, tmp_path):
         assert functions["ncclGroupStart"] == str(tmp_path / expected / "libnccl.so.2")
 
 
-def test_a_library_that_is_not_found(doctor, tmp_path):
-    needs = library(tmp_path / "libcudart.so.99")
-    source = "extern int nothing; int main() { return nothing; }"
-    program = compiled(tmp_path / "program", source, needs)
-    needs.unlink()
-    finding = doctor("--", program)["findings"][0]
-    assert (finding["kind"], finding["severity"]) == ("not_found", "error")
-    assert f"{program} wants libcudart.so.99" in finding["text"]
-
-
-def test_a_static_program(doctor, tmp_path):
-    program = compiled(tmp_path / "static", "int main() {}", "-static")
-    only(doctor("--", program), "static_program", "error")
-    also_pie = compiled(tmp_path / "static-pie", "int main() {}", "-static-pie")
-    only(doctor("--", also_pie), "static_program", "error")
-
-
-@pytest.mark.parametrize("bit", [stat.S_ISUID, stat.S_ISGID])
-def test_a_setuid_program(doctor, tmp_path, bit):
-    program = shutil.copy(CALLER, tmp_path / "privileged")
-    program.chmod(0o755 | bit)
-    assert "setuid" in only(doctor("--", program), "secure_execution", "error")["text"]
-
-
-def test_a_program_with_capabilities(doctor, tmp_path):
-    program = shutil.copy(CALLER, tmp_path / "privileged")
-    # VFS_CAP_REVISION_2, CAP_NET_BIND_SERVICE permitted
-    value = bytes.fromhex("00000002" "00040000" "00000000" "00000000" "00000000")
-    try:
-        os.setxattr(program, "security.capability", value)
-    except OSError:
-        pytest.skip("needs the right to set file capabilities")
-    assert "capabilities" in only(doctor("--", program), "secure_execution", "error")["text"]
-
-
-LOADERS = {
-    "musl": ("/lib/ld-musl-x86_64.so.1", "musl"),
-    "another": ("/opt/loader.so.1", "unknown_loader"),
-    "one that is not there": ("/lib64/ld-linux-nowhere.so.9", "not_found"),
-}
-
-
-@pytest.mark.parametrize("name", LOADERS)
-def test_a_program_with_another_loader(doctor, tmp_path, name):
-    loader, kind = LOADERS[name]
-    program = compiled(tmp_path / "program", "int main() {}", f"-Wl,--dynamic-linker={loader}")
-    assert loader in only(doctor("--", program), kind, "error")["text"]
-
-
-# Offsets in the ELF header: EI_CLASS, e_machine.
-@pytest.mark.parametrize(("offset", "byte"), [(4, 1), (18, 183)], ids=["32 bits", "aarch64"])
-def test_a_program_for_another_machine(doctor, tmp_path, offset, byte):
+def test_a_program_that_is_cut_or_damaged_is_one_line_or_a_finding(doctor, tmp_path):
     program = tmp_path / "program"
-    image = bytearray(CALLER.read_bytes())
-    image[offset] = byte
-    program.write_bytes(image)
-    program.chmod(0o755)
-    only(doctor("--", program), "other_machine", "error")
-
-
-@pytest.mark.parametrize("size", [5, 17, 63, 100, 1000, 5000])
-def test_a_program_that_is_cut(doctor, tmp_path, size):
-    program = tmp_path / "program"
-    program.write_bytes(CALLER.read_bytes()[:size])
-    program.chmod(0o755)
-    done = doctor.raw("--", program)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(rf"tprof: {program}: byte \d+: this ELF file is truncated or damaged.*\n", done.stderr)
-
-
-def test_no_byte_of_a_damaged_program_is_more_than_a_finding_or_one_line(tmp_path, doctor):
-    """Each 16-bit word of the headers in turn is made as large as can be."""
-    original = CALLER.read_bytes()
-    program = tmp_path / "program"
+    for size in (5, 17, 63, 100, 1000, 5000):
+        done = doctor.raw("--", copied(program, lambda image: image.__delitem__(slice(size, None))))  # noqa: B023
+        assert (done.returncode, done.stdout) == (2, "")
+        assert re.fullmatch(rf"tprof: {program}: byte \d+: this ELF file is truncated or damaged.*\n", done.stderr)
+    # Each 16-bit word of the headers in turn is made as large as can be.
     for at in range(16, 64 + 4 * 56, 2):
-        program.write_bytes(original[:at] + b"\xff\xff" + original[at + 2 :])
-        program.chmod(0o755)
-        done = doctor.raw("--", program)
-        assert done.returncode in (0, 1, 2), (at, done)
-        assert done.stderr.count("\n") <= 1, (at, done)
+        done = doctor.raw("--", copied(program, lambda image: image.__setitem__(slice(at, at + 2), b"\xff\xff")))  # noqa: B023
+        assert done.returncode in (0, 1, 2) and done.stderr.count("\n") <= 1, (at, done)
 
 
 def test_a_program_that_is_not_there(doctor):
@@ -133,74 +163,14 @@ def test_scripts_and_runners_are_followed_to_the_program(doctor, tmp_path):
     assert report["findings"] == []
 
 
-def test_a_script_without_its_interpreter(doctor, tmp_path):
-    run = script(tmp_path / "run", "/nowhere/python")
-    assert "/nowhere/python" in only(doctor("--", run), "not_found", "error")["text"]
-
-
-def test_containers_and_other_hosts_cannot_be_looked_into(doctor, tmp_path):
-    for name in ("docker", "srun"):
-        shutil.copy(CALLER, tmp_path / name)
-    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
-    only(doctor("--", "docker", "run", "image", env=path), "container", "note")
-    only(doctor("--", "srun", "-N", "2", CALLER, env=path), "elsewhere", "note")
-    inside = ("srun", "--container-image=image", CALLER)
-    assert kinds(doctor("--", *inside, env=path)) == ["container"]
-
-
-HIDDEN = "__attribute__((visibility(\"hidden\"), used)) int {}(void) {{ return 0; }} int main() {{}}"
-FATBIN = "__attribute__((section(\".nv_fatbin\"))) int fat = 1; int main() { return fat; }"
-
-
-def test_a_cuda_runtime_that_is_linked_in(doctor, tmp_path):
-    named = compiled(tmp_path / "named", HIDDEN.format("cudaMemcpyAsync"))
-    stripped = compiled(tmp_path / "stripped", FATBIN, "-s")
-    for program in (named, stripped):
-        findings = [f for f in doctor("--", program)["findings"] if f["kind"] != "nothing_served"]
-        assert [f["kind"] for f in findings] == ["static_cudart"]
-        assert str(program) in findings[0]["text"] and "-cudart shared" in findings[0]["next"]
-        counted = doctor("--", program, env={"TPROF_DRIVER": "1"})
-        assert [f["kind"] for f in counted["findings"]] == ["nothing_served"]
-
-
-def test_a_library_with_a_cuda_runtime_linked_in(doctor, tmp_path):
-    extension = library(tmp_path / "libextension.so", FATBIN.replace("main", "kernels"), "-s")
-    source = "int kernels(void); int main() { return kernels(); }"
-    program = compiled(tmp_path / "program", source, extension, f"-Wl,-rpath,{tmp_path}")
-    assert "static_cudart" in kinds(doctor("--", program))
-
-
-def test_kernels_with_a_shared_runtime_are_ordinary(doctor, tmp_path):
-    source = FATBIN.replace("int main", "int __cudaRegisterFatBinary(int); int main").replace(
-        "return fat", "return __cudaRegisterFatBinary(fat)"
-    )
-    runtime = library(tmp_path / "libcudart.so.12", "int __cudaRegisterFatBinary(int i) { return i; }")
-    program = compiled(tmp_path / "program", source, runtime)
-    assert "static_cudart" not in kinds(doctor("--", program))
-
-
-def test_an_nccl_that_is_linked_in(doctor, tmp_path):
-    named = compiled(tmp_path / "named", HIDDEN.format("ncclAllGather"))
-    text = 'const char *volatile text = "NCCL_BUFFSIZE"; int main() { return text[0]; }'
-    stripped = compiled(tmp_path / "stripped", text, "-s")
-    for program in (named, stripped):
-        assert "static_nccl" in kinds(doctor("--", program))
-
-
-def test_a_program_that_exports_nccl(doctor):
-    findings = {f["kind"]: f for f in doctor("--", BUILD / "plant_exporter")["findings"]}
-    assert findings["interposer"]["severity"] == "warning"
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"), [("libnvshmem_host.so.3", "nvshmem"), ("libcufile.so.0", "cufile")]
-)
-def test_libraries_that_move_data_past_us(doctor, tmp_path, name, kind):
-    needs = library(tmp_path / name)
-    source = "extern int nothing; int main() { return nothing; }"
-    program = compiled(tmp_path / "program", source, needs, f"-Wl,-rpath,{tmp_path}")
-    found = [f for f in doctor("--", program)["findings"] if f["kind"] == kind]
-    assert len(found) == 1 and str(needs) in found[0]["text"] and found[0]["next"]
+@pytest.mark.parametrize(("command", "kind"), [
+    (["docker", "run", "image"], "container"), (["srun", "-N", "2", CALLER], "elsewhere"),
+    (["srun", "--container-image=image", CALLER], "container"),
+])  # fmt: skip
+def test_containers_and_other_hosts_cannot_be_looked_into(doctor, tmp_path, command, kind):
+    copied(tmp_path / command[0])
+    (found,) = doctor("--", *command, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})["findings"]
+    assert (found["kind"], found["severity"]) == (kind, "note")
 
 
 def test_python_packages_are_found_and_not_imported(doctor, tmp_path):
@@ -208,15 +178,17 @@ def test_python_packages_are_found_and_not_imported(doctor, tmp_path):
     for package in (torch, vllm):
         package.mkdir(parents=True)
         (package / "__init__.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')")
+    env = {"PYTHONPATH": str(tmp_path / "site")}
+    run = script(tmp_path / "torchrun", "/usr/bin/env python3")
+    assert "torch_without_cuda" in kinds(doctor("--", run, "train.py", env=env))
     source = "int ncclGroupStart(void); int call(void) { return ncclGroupStart(); }"
     library(torch / "lib/libtorch_cuda.so", source, INSTANT / "libnccl.so.2")
-    run = script(tmp_path / "torchrun", "/usr/bin/env python3")
-    report = doctor("--", run, "train.py", env={"PYTHONPATH": str(tmp_path / "site")})
+    report = doctor("--", run, "train.py", env=env)
     facts = {fact["key"]: fact["text"] for fact in report["facts"]}
     assert (facts["torch"], facts["vllm"]) == (str(torch), str(vllm))
     functions = {f["name"]: f["library"] for f in report["functions"]}
     assert functions["ncclAllGather"] == str(INSTANT / "libnccl.so.2")
-    assert "pynccl" in kinds(report)
+    assert "pynccl" in kinds(report) and "torch_without_cuda" not in kinds(report)
     assert not (tmp_path / "imported").exists()
 
 
@@ -230,12 +202,6 @@ def test_packages_that_move_data_past_us(doctor, tmp_path, package, kind):
     report = doctor("--", "python3", env={"PYTHONPATH": str(tmp_path / "site")})
     (found,) = [f for f in report["findings"] if f["kind"] == kind]
     assert str(folder) in found["text"] and found["next"]
-
-
-def test_a_pytorch_without_cuda(doctor, tmp_path):
-    (tmp_path / "site/torch").mkdir(parents=True)
-    report = doctor("--", "python3", env={"PYTHONPATH": str(tmp_path / "site")})
-    assert "torch_without_cuda" in kinds(report)
 
 
 def test_nothing_of_the_command_is_run(doctor, tmp_path):

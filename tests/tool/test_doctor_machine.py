@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from lib.build import BUILD, LIBTPROF, REPO
-from lib.doctor import PLANT, kinds, library, only
+from lib.doctor import PLANT, library, only
 
 
 def test_a_healthy_machine_has_no_findings_and_keeps_no_trace_of_the_visit(doctor):
@@ -29,56 +29,46 @@ def test_the_page_lists_the_settings_as_they_are(doctor):
     assert all(s["in_force"] == s["default"] and s["set"] is None for s in settings)
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("TPROF_OUPUT_DIR", "TPROF_OUTPUT_DIR"),
-        ("TPROF_EVENT", "TPROF_EVENTS"),
-        ("TPROF_XYZZY", None),
-    ],
-)
-def test_a_misspelt_setting(doctor, name, meant):
-    finding = only(doctor(env={name: "off"}), "misspelt_setting", "warning")
-    assert name in finding["text"]
-    if meant:
-        assert finding["next"] == f"did you mean {meant}?"
+ONE_QUEUE = {"CUDA_DEVICE_MAX_CONNECTIONS": "1", "TPROF_TIMING": "events"}
+# variables -> kind and severity of the only finding, and words of its text and of what to do next
+ENVIRONMENTS = [
+    ({"TPROF_OUPUT_DIR": "off"}, "misspelt_setting", "warning", "TPROF_OUPUT_DIR", "did you mean TPROF_OUTPUT_DIR?"),
+    ({"TPROF_EVENT": "off"}, "misspelt_setting", "warning", "TPROF_EVENT", "did you mean TPROF_EVENTS?"),
+    ({"TPROF_XYZZY": "off"}, "misspelt_setting", "warning", "TPROF_XYZZY", ""),
+    *(({name: value}, "bad_setting", "warning", f"{name}={value}", "") for name, value in (
+        ("TPROF_QUOTA", "much"), ("TPROF_EVENTS", "ON"), ("TPROF_RANKS", "3-1"), ("TPROF_RING", "65"),
+    )),
+    ({"TPROF_EVENTS": "off", "TPROF_BUILD": "build"}, None, "", "", ""),
+    ({"TPROF_DISABLE": "0"}, None, "", "", ""),
+    ({"TPROF_DISABLE": "1"}, "disabled", "warning", "", ""),
+    ({"TPROF_OUTPUT_DIR": "file/traces"}, "output_unusable", "error", "/file: ", ""),
+    ({"TPROF_OUTPUT_DIR": "file"}, "output_unusable", "error", "/file: ", ""),
+    ({"TPROF_OUTPUT_DIR": "/proc/traces"}, "output_unusable", "error", "/proc: ", ""),
+    # Nobody can make a file here, not even root.
+    ({"TPROF_OUTPUT_DIR": "/proc/sys"}, "output_unusable", "error", "cannot create a file in /proc/sys", ""),
+    ({"TPROF_RING_DIR": "/proc/self"}, "ring_dir_unusable", "warning", "/proc/self (TPROF_RING_DIR)", ""),
+    ({"TPROF_RING_DIR": "here"}, "bad_setting", "warning", "", "auto, or an absolute folder"),
+    (ONE_QUEUE, "one_queue", "note", "", "TPROF_TIMING=cupti"),
+    (ONE_QUEUE | {"TPROF_TIMING": "cupti"}, None, "", "", ""),
+    (ONE_QUEUE | {"TPROF_TIMING": "host"}, None, "", "", ""),
+    (ONE_QUEUE | {"CUDA_DEVICE_MAX_CONNECTIONS": "8"}, None, "", "", ""),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("TPROF_QUOTA", "much"), ("TPROF_EVENTS", "ON"), ("TPROF_RANKS", "3-1"), ("TPROF_RING", "65")],
-)
-def test_a_value_that_is_not_understood(doctor, name, value):
-    report = doctor(env={name: value})
-    assert f"{name}={value}" in only(report, "bad_setting", "warning")["text"]
-    (setting,) = [s for s in report["settings"] if s["name"] == name]
-    assert (setting["set"], setting["in_force"]) == (value, setting["default"])
-
-
-def test_settings_that_are_well_are_in_force(doctor):
-    report = doctor(env={"TPROF_EVENTS": "off", "TPROF_BUILD": "build"})
-    assert report["findings"] == []
-    (events,) = [s for s in report["settings"] if s["name"] == "TPROF_EVENTS"]
-    assert (events["set"], events["in_force"]) == ("off", "off")
-
-
-def test_tracing_that_is_switched_off(doctor):
-    assert kinds(doctor(env={"TPROF_DISABLE": "0"})) == []
-    only(doctor(env={"TPROF_DISABLE": "1"}), "disabled", "warning")
-
-
-def test_a_folder_that_cannot_be_made(doctor):
+@pytest.mark.parametrize(("env", "kind", "severity", "text", "then"), ENVIRONMENTS)
+def test_what_is_wrong_with_an_environment(doctor, env, kind, severity, text, then):
     (doctor.folder / "file").write_text("")
-    for folder, there in ("file/traces", "/file"), ("file", "/file"), ("/proc/traces", "/proc"):
-        finding = only(doctor(env={"TPROF_OUTPUT_DIR": folder}), "output_unusable", "error")
-        assert f"{there}: " in finding["text"]
-    assert (doctor.folder / "file").read_text() == ""
-
-
-def test_a_folder_that_cannot_be_written_to(doctor):
-    """Nobody can make a file in /proc/sys, not even root."""
-    finding = only(doctor(env={"TPROF_OUTPUT_DIR": "/proc/sys"}), "output_unusable", "error")
-    assert "cannot create a file in /proc/sys" in finding["text"]
+    report = doctor(env=env)
+    settings = {s["name"]: (s["set"], s["in_force"], s["default"]) for s in report["settings"]}
+    if kind is None:
+        assert report["findings"] == []
+    else:
+        found = only(report, kind, severity)
+        assert text in found["text"] and then in (found["next"] or "")
+    for name in env.keys() & settings.keys():
+        given, in_force, default = settings[name]
+        assert (given, in_force) == (env[name], default if kind == "bad_setting" else env[name])
+    assert [(file.name, file.read_text()) for file in doctor.folder.iterdir()] == [("file", "")]
 
 
 def test_only_the_part_of_the_folder_that_all_processes_share_is_tried(doctor):
@@ -102,13 +92,6 @@ def test_a_disk_without_room_for_the_lines_of_one_process(doctor, small_disk):
     assert doctor(env=env | {"TPROF_QUOTA": "1MiB"})["findings"] == []
 
 
-def test_a_ring_dir_that_cannot_be_is_said_and_one_that_can_is_in_force(doctor, tmp_path):
-    finding = only(doctor(env={"TPROF_RING_DIR": "/proc/self"}), "ring_dir_unusable", "warning")
-    assert "/proc/self (TPROF_RING_DIR)" in finding["text"]
-    finding = only(doctor(env={"TPROF_RING_DIR": "here"}), "bad_setting", "warning")
-    assert "auto, or an absolute folder" in finding["next"]
-
-
 def test_where_no_folder_can_hold_a_ring_file(tmp_path):
     """ramfs is not on the list of file systems that map safely."""
     if str(BUILD).startswith("/tmp/") or subprocess.run(["unshare", "-m", "true"]).returncode != 0:
@@ -124,18 +107,11 @@ def test_where_no_folder_can_hold_a_ring_file(tmp_path):
     assert "a kill would lose up to 10 s" in finding["text"] and "TPROF_RING_DIR" in finding["next"]
 
 
-LIMITS = {
-    "no file": (resource.RLIMIT_FSIZE, 4096, "error", "-f"),
-    "files smaller than the quota": (resource.RLIMIT_FSIZE, 16 << 20, "warning", "-f"),
-}
-
-
-@pytest.mark.parametrize("name", LIMITS)
-def test_limits(doctor, name):
-    which, value, severity, flag = LIMITS[name]
-    hard = resource.getrlimit(which)[1]
-    report = doctor(preexec_fn=lambda: resource.setrlimit(which, (value, hard)))
-    assert f"ulimit {flag}" in only(report, "limit", severity)["text"]
+@pytest.mark.parametrize(("most", "severity"), [(4096, "error"), (16 << 20, "warning")])  # no file; less than the quota
+def test_limits(doctor, most, severity):
+    limits = (most, resource.getrlimit(resource.RLIMIT_FSIZE)[1])
+    report = doctor(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits))
+    assert "ulimit -f" in only(report, "limit", severity)["text"]
 
 
 def test_preloads_and_their_order(doctor):
@@ -161,13 +137,6 @@ def test_a_preload_with_a_dlsym_is_named(doctor, tmp_path):
     order = {fact["key"]: fact["text"] for fact in report["facts"]}["preloads"]
     assert order == f"{LIBTPROF}, then {hook} (has a dlsym of its own)"
     assert report["findings"] == []
-
-
-def test_events_that_one_queue_keeps_from_being_recorded(doctor):
-    env = {"CUDA_DEVICE_MAX_CONNECTIONS": "1", "TPROF_TIMING": "events"}
-    assert "TPROF_TIMING=cupti" in only(doctor(env=env), "one_queue", "note")["next"]
-    for other in ({"TPROF_TIMING": "cupti"}, {"TPROF_TIMING": "host"}, {"CUDA_DEVICE_MAX_CONNECTIONS": "8"}):
-        assert doctor(env=env | other)["findings"] == []
 
 
 @pytest.mark.parametrize(
