@@ -53,6 +53,21 @@ class Loop:
     def reduce(self, count, comm=0):
         self._call("ncclAllReduce", count, comm, "sum")
 
+    def run(self, program: str):
+        """Makes the calls that words name: S begins a step, b a micro-batch, | the backward pass, which a dot ends; g, s
+        and r with a count and perhaps @communicator gather, scatter and reduce; c with a size copies to the device."""
+        for word in program.split():
+            if word in "|.":
+                self.autograd = word == "|"
+            elif word in "Sb":
+                (self.step if word == "S" else self.micro_batch)()
+            elif word[0] == "c":
+                self.copy("cudaMemcpyAsync", int(word[1:]))
+            else:
+                count, _, comm = word[1:].partition("@")
+                {"g": self.gather, "s": self.scatter, "r": self.reduce}[word[0]](int(count), int(comm or 0))
+        return self
+
     def send(self, a, b, count, comm=0):
         """Sends from `a` to `b`, which are ranks of the communicator."""
         members = self.job.comms[comm]

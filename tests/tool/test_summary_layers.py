@@ -1,7 +1,6 @@
 """tprof summary --by layer: every call is in the unit that made it, or is said not to be known."""
 
 import collections
-import itertools
 import json
 import random
 import re
@@ -15,42 +14,16 @@ SYNCS = ((1, False), (3, False), (3, True))  # micro-batches, and whether only t
 LANE = 1 << 22
 
 
-class Trained:
-    """A model whose units a loop gathers and reduces. It counts the calls of each unit."""
+def forward(units):
+    return " ".join(f"g{size}" for size in units) + " "
 
-    def __init__(self, sizes, ranks=2, frozen=()):
-        self.loop = loops.Loop([list(range(ranks))])
-        self.sizes = dict(enumerate(sizes, 1))
-        self.frozen = frozen
-        self.made = collections.Counter()  # (unit, op) -> calls of a rank
 
-    def forward(self, units=None, counted=True):
-        for unit in units or self.sizes:
-            self.loop.gather(self.sizes[unit])
-            self.made[unit, "forward"] += counted
-
-    def backward(self, again, scatter=True):
-        with self.loop.backward():
-            for unit in reversed(self.sizes):
-                if unit in again:
-                    self.loop.gather(self.sizes[unit])
-                    self.made[unit, "backward"] += 1
-                if scatter and unit not in self.frozen:
-                    self.loop.scatter(self.sizes[unit])
-                    self.made[unit, "scattered"] += 1
-
-    def step(self, again, accumulate=1, no_sync=False, units=None):
-        self.loop.step()
-        for i in range(accumulate):
-            self.loop.micro_batch()
-            self.forward(units if i == 0 else None)
-            self.backward(again, not no_sync or i + 1 == accumulate)
-        self.loop.reduce(1)
-
-    def rows(self):
-        """Returns (size, calls by op) of each unit, for all ranks together."""
-        ranks = self.loop.job.size
-        return [(size, {op: ranks * self.made[unit, op] for op in OPS}) for unit, size in self.sizes.items()]
+def backward(units, again=(), frozen=(), scatter=True):
+    """Numbers units from 0, as they are gathered. `again`: those that the backward pass gathers, too."""
+    words = ["|"]
+    for n in reversed(range(len(units))):
+        words += [f"g{units[n]}"] * (n in again) + [f"s{units[n]}"] * (scatter and n not in frozen)
+    return " ".join([*words, ". "])
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -58,158 +31,115 @@ def test_each_call_is_in_the_unit_that_made_it(tmp_path, seed):
     """Models have equal or different units, are resharded after the forward pass or kept, and accumulate."""
     rng = random.Random(seed)
     few = rng.sample(range(1000, 9000), 3)
-    sizes = [rng.choice(few) for _ in range(rng.randrange(1, 9))]
-    trained = Trained([20000, *sizes], ranks=rng.choice([2, 4]))
-    again = rng.choice([(), range(2, len(sizes) + 2)])  # the root is kept
+    sizes = [20000, *(rng.choice(few) for _ in range(rng.randrange(1, 9)))]
+    ranks = rng.choice([2, 4])
+    again = rng.choice([(), range(1, len(sizes))])  # the root is kept
     accumulate, no_sync = SYNCS[seed % len(SYNCS)]
     evaluate = rng.choice([0, 1, 2])
-    units = None
+    made, program, kept = collections.Counter(), "", False
     for step in range(6):
-        trained.step(again, accumulate, no_sync, units)
-        units = None
+        program += "S "
+        for i in range(accumulate):
+            reduces = not no_sync or i + 1 == accumulate
+            program += "b " + forward(sizes[kept:]) + backward(sizes, again, scatter=reduces)
+            for n in range(len(sizes)):
+                made[n, "forward"] += not (kept and n == 0)
+                made[n, "backward"] += n in again
+                made[n, "scattered"] += reduces
+            kept = False
+        program += "r1 "
         if evaluate and step % evaluate == 0:
-            trained.loop.copy("cudaMemcpyAsync", loops.BATCH // 2)
-            trained.forward(counted=False)
-            units = list(trained.sizes)[1:]  # the root is still gathered
-    layers = layers_of(trained.loop.job.write(tmp_path / "job"))
+            program += f"c{loops.BATCH // 2} " + forward(sizes)
+            kept = True  # the root is still gathered
+    layers = layers_of(loops.Loop([list(range(ranks))]).run(program).job.write(tmp_path / "job"))
     if no_sync and not again:  # nothing stands between the forward passes: they look like one of a larger model
         assert layers["groups"] == []
         return
     (group,) = layers["groups"]
-    assert group["ranks"] == list(range(trained.loop.job.size))
+    assert group["ranks"] == list(range(ranks))
     assert not any(row["kind"] == "bucket" or row["name"] for row in group["rows"])
-    assert rows_of(layers) == trained.rows()
+    assert rows_of(layers) == [(size, {op: ranks * made[n, op] for op in OPS}) for n, size in enumerate(sizes)]
     assert {why for why, bucket in left_of(layers)} <= {"behind", "data", "outside"}
 
 
-def test_frozen_units_are_gathered_and_not_reduced(tmp_path):
-    trained = Trained([9000, 500, 500, 700], frozen=(4,))
-    for _ in range(7):
-        trained.step(again=(2, 3, 4))
-    assert rows_of(layers_of(trained.loop.job.write(tmp_path / "job"))) == trained.rows()
+def unit(size, *made):
+    """`made`: how often a rank gathers it in the passes, and scatters and reduces it."""
+    return ("unit", size, *made, *(0,) * (4 - len(made)))
 
 
-def test_of_units_of_one_size_that_are_not_all_reduced_nothing_is_claimed(tmp_path):
-    trained = Trained([9000, 500, 500, 500], frozen=(3,))
-    for _ in range(7):
-        trained.step(again=())
-    layers = layers_of(trained.loop.job.write(tmp_path / "job"))
-    assert rows_of(layers) == trained.rows()[:1]
-    assert left_of(layers)["order", "RESHARDING"] == 2 * 7 * 2
+FOUR, LIKE = [9000, 500, 500, 700], [9000, 500, 500, 500]
+PLAIN = "S b " + forward(LIKE) + backward(LIKE, (1, 2, 3)) + "r1 "
+BRANCHES = [300, 400, 300, 400]
+DDP = "S b {0} | {1} r110000 . " + 5 * "S b {0} | {1} r40000 r40000 r30000 . "
+BUCKETS = [("bucket", size, 0, 0, 0, 5) for size in (40_000, 40_000, 30_000)]
+STAGES = "S b g500 g500 g700@1 | s500 s500 s700@1 . "
+REPLICAS = "S b " + "".join(f"g{n} g{n}@1 " for n in (9000, 500, 500)) + "| " + "".join(
+    f"s{n} s{n}@1 r{n}@2 r{n}@3 " for n in (500, 500, 9000))  # fmt: skip
+# communicators, what is called, the groups of ranks with their rows, and what is left, of all ranks
+JOBS = {
+    "a unit is frozen": (
+        [[0, 1]], 7 * ("S b " + forward(FOUR) + backward(FOUR, (1, 2, 3), frozen=(3,))),
+        [([0, 1], [unit(9000, 7, 0, 7), unit(500, 7, 7, 7), unit(500, 7, 7, 7), unit(700, 7, 7, 0)])], {},
+    ),
+    "one of several units of a size is frozen": (
+        [[0, 1]], 7 * ("S b " + forward(LIKE) + backward(LIKE, frozen=(2,))),
+        [([0, 1], [unit(9000, 7, 0, 7)])], {("order", "RESHARDING"): 28},
+    ),
+    "sizes show that the last of two branches to be gathered is not the first to come back": (
+        [[0, 1]], 7 * ("S b " + forward(BRANCHES) + backward(BRANCHES[::-1])),
+        [], {("order", "RESHARDING"): 56},
+    ),
+    "passes gather units another number of times": (
+        [[0, 1]], "".join("S b " + forward([9000, *[500] * (4 + n % 5)]) + backward(LIKE) for n in range(8)),
+        [([0, 1], [unit(9000, 8, 0, 8)])], {("order", "RESHARDING"): 48},
+    ),
+    "a teacher has the shape of the student, so that nothing tells to which of them the gradients belong": (
+        [[0, 1]], 7 * ("S b " + 2 * forward(LIKE[:3]) + backward(LIKE[:3], (1, 2))),
+        [], {("order", "RESHARDING"): 42},
+    ),
+    "one step gathers twice as much": (
+        [[0, 1]], 4 * PLAIN + "b " + 2 * forward(LIKE) + backward(LIKE) + 2 * PLAIN,
+        [([0, 1], [unit(9000, 6, 0, 7), *[unit(500, 6, 6, 7)] * 3])],
+        {("order", "ALLGATHER"): 16, ("behind", "ALLREDUCE"): 12},
+    ),
+    "DDP": ([[0, 1]], DDP.format("", ""), [([0, 1], BUCKETS)], {("order", "ALLREDUCE"): 2}),
+    "DDP has a loss that gathers, whose gradients come back in its size": (
+        [[0, 1]], DDP.format("g2048", "s2048"), [([0, 1], BUCKETS)],
+        {("order", "ALLREDUCE"): 2, ("data", "ALLGATHER"): 12, ("data", "RESHARDING"): 12},
+    ),
+    "sequence parallelism gathers and scatters activations": (
+        [[0, 1], [0, 1]], 7 * ("S b " + 4 * "g4096 s4096 " + "| " + 4 * "g4096 s4096 " + "r50000@1 . "),
+        [([0, 1], [("bucket", 50_000, 0, 0, 0, 7)])], {("data", "ALLGATHER"): 112, ("data", "RESHARDING"): 112},
+    ),
+    "nothing answers the gathers": (
+        [[0, 1]], 7 * "S b g5000 | g7000 . r1 r64 ", [], {("data", "ALLGATHER"): 28, ("behind", "ALLREDUCE"): 28},
+    ),
+    "stages of a pipeline": (
+        [[0, 1], [2, 3]], 7 * STAGES,
+        [([0, 1], [unit(500, 7, 0, 7)] * 2), ([2, 3], [unit(700, 7, 0, 7)])], {},
+    ),
+    "replicas reduce shards of units, and something else once": (
+        [[0, 1], [2, 3], [0, 2], [1, 3]], 3 * (REPLICAS + ". ") + REPLICAS + "r700@2 . " + 3 * (REPLICAS + ". "),
+        [([0, 1, 2, 3], [unit(size, 7, 0, 7, 7) for size in (9000, 500, 500)])], {("order", "ALLREDUCE"): 2},
+    ),
+}  # fmt: skip
 
 
-def test_a_backward_pass_in_another_order_is_not_taken_for_the_reverse(tmp_path):
-    """Two branches: sizes show that the last to be gathered is not the first to come back."""
-    trained = Trained([300, 400, 300, 400])
-    for _ in range(7):
-        trained.loop.step()
-        trained.loop.micro_batch()
-        trained.forward()
-        with trained.loop.backward():
-            for size in (300, 400, 300, 400):
-                trained.loop.scatter(size)
-    layers = layers_of(trained.loop.job.write(tmp_path / "job"))
-    assert layers["groups"] == [] and layers["why"]
-    assert left_of(layers)["order", "RESHARDING"] == 2 * 7 * 4
-
-
-def test_of_units_that_each_pass_gathers_another_number_of_times_nothing_is_claimed(tmp_path):
-    trained = Trained([9000, 500, 500, 500])
-    for n in range(8):
-        trained.loop.step()
-        trained.loop.micro_batch()
-        trained.forward([1, *[2] * (4 + n % 5)])
-        trained.backward(again=())
-    layers = layers_of(trained.loop.job.write(tmp_path / "job"))
-    assert rows_of(layers) == trained.rows()[:1]
-    assert left_of(layers)["order", "RESHARDING"] == 2 * 8 * 3
-
-
-def test_a_teacher_of_the_same_shape_is_not_taken_for_the_student(tmp_path):
-    """There are twice as many gathers as reductions: nothing tells to which of them the gradients belong."""
-    trained = Trained([9000, 500, 500])
-    for _ in range(7):
-        trained.loop.step()
-        trained.loop.micro_batch()
-        trained.forward()
-        trained.forward()
-        trained.backward(again=(2, 3))
-    layers = layers_of(trained.loop.job.write(tmp_path / "job"))
-    assert layers["groups"] == []
-    assert left_of(layers)["order", "RESHARDING"] == 2 * 7 * 3
-
-
-def test_odd_passes_are_left_out_and_the_others_stay(tmp_path):
-    trained = Trained([9000, 500, 500, 500])
-    for step in range(6):
-        trained.step(again=(2, 3, 4))
-        if step == 3:  # a step that gathers twice as much
-            trained.loop.micro_batch()
-            trained.forward(counted=False)
-            trained.forward(counted=False)
-            trained.backward(again=())
-    layers = layers_of(trained.loop.job.write(tmp_path / "job"))
-    assert rows_of(layers) == trained.rows()
-    assert left_of(layers)["order", "ALLGATHER"] == 2 * 8
-
-
-@pytest.mark.parametrize("gathers", [False, True])
-def test_buckets_of_gradients_without_units(tmp_path, gathers):
-    """Tries DDP, alone and with a loss that gathers beside it, whose gradients come back in its size."""
-    loop = loops.Loop([[0, 1]])
-    for step in range(6):
-        loop.step()
-        loop.micro_batch()
-        if gathers:
-            loop.gather(2048)
-        with loop.backward():
-            if gathers:
-                loop.scatter(2048)
-            for size in [110_000] if step == 0 else [40_000, 40_000, 30_000]:
-                loop.reduce(size)
-    layers = layers_of(loop.job.write(tmp_path / "job"))
-    calls = [(size, dict.fromkeys(OPS, 0) | {"reduced": 2 * 5}) for size in (40_000, 40_000, 30_000)]
-    assert (rows_of(layers), rows_of(layers, "bucket")) == ([], calls)
-    left = {("order", "ALLREDUCE"): 2}
-    if gathers:
-        left |= {("data", "ALLGATHER"): 12, ("data", "RESHARDING"): 12}
-    assert left_of(layers) == left
-
-
-def test_activations_are_no_layers(tmp_path):
-    """Sequence parallelism gathers and scatters in both passes; gradients are reduced elsewhere."""
-    loop = loops.Loop([[0, 1], [0, 1]])
-    for _ in range(7):
-        loop.step()
-        loop.micro_batch()
-        for _ in range(4):
-            loop.gather(4096)
-            loop.scatter(4096)
-        with loop.backward():
-            for _ in range(4):
-                loop.gather(4096)
-                loop.scatter(4096)
-            loop.reduce(50_000, 1)
-    layers = layers_of(loop.job.write(tmp_path / "job"))
-    assert (rows_of(layers), len(rows_of(layers, "bucket"))) == ([], 1)
-    assert left_of(layers) == {("data", "ALLGATHER"): 2 * 7 * 8, ("data", "RESHARDING"): 2 * 7 * 8}
-
-
-def test_gathers_that_nothing_answers_are_no_layers(tmp_path):
-    loop = loops.Loop([[0, 1]])
-    for _ in range(7):
-        loop.step()
-        loop.micro_batch()
-        loop.gather(5000)
-        with loop.backward():
-            loop.gather(7000)
-        loop.reduce(1)
-        loop.reduce(64)  # after a norm: no gradient
-    folder = loop.job.write(tmp_path / "job")
+@pytest.mark.parametrize("name", JOBS)
+def test_each_job_has_its_units_and_what_is_none_is_left(tmp_path, name):
+    comms, program, groups, left = JOBS[name]
+    folder = loops.Loop(comms).run(program).job.write(tmp_path / "job")
     layers = layers_of(folder)
-    assert layers["groups"] == []
-    text = tprof("summary", folder, "--by", "layer").stdout
-    assert "\nLayers\n  None: " in text and layers["why"] in text
+    found = [
+        (g["ranks"], [(row["kind"], row["count"], *(row[op]["calls"] if row[op] else 0 for op in OPS)) for row in g["rows"]])
+        for g in layers["groups"]
+    ]
+    assert found == [(ranks, [(*row[:2], *(len(ranks) * n for n in row[2:])) for row in rows]) for ranks, rows in groups]
+    assert left.items() <= left_of(layers).items()  # the others: see layers_of
+    assert all(group["rank_steps"] == len(group["ranks"]) * program.count("b ") for group in layers["groups"])
+    if not groups:
+        text = tprof("summary", folder, "--by", "layer").stdout
+        assert "\nLayers\n  None: " in text and layers["why"] in text
 
 
 @pytest.mark.parametrize("job", ["without an autograd thread", "without steps"])
@@ -224,125 +154,70 @@ def test_why_there_are_no_layers_is_said(tmp_path, job):
 
 
 def test_steps_that_are_asked_for(tmp_path):
-    trained = Trained([9000, 500, 500])
-    for _ in range(6):
-        trained.step(again=(2, 3))
-    layers = layers_of(trained.loop.job.write(tmp_path / "job"), "--steps", "3-4")
-    calls = [(size, {op: n // 3 for op, n in ops.items()}) for size, ops in trained.rows()]
-    assert rows_of(layers) == calls
-    assert left_of(layers) == {("behind", "ALLREDUCE"): 4}
+    layers = layers_of(loops.Loop([[0, 1]]).run(6 * PLAIN).job.write(tmp_path / "job"), "--steps", "3-4")
+    calls = [(size, {"forward": 4, "backward": 4 * (size == 500), "scattered": 4, "reduced": 0}) for size in LIKE]
+    assert (rows_of(layers), left_of(layers)) == (calls, {("behind", "ALLREDUCE"): 4})
 
 
-def test_lines_that_are_missing_move_no_call_to_another_unit(tmp_path):
-    trained = Trained([9000, 500, 500, 700, 500])
-    for _ in range(8):
-        trained.step(again=(2, 3, 4, 5))
-    for rank in trained.loop.job.ranks:
-        rank.no_line = {n for n in range(len(rank.ops)) if n % 31 == 7}
+@pytest.mark.parametrize("seen", ["31", "unit"])
+def test_lines_that_are_missing_move_no_call_to_another_unit(tmp_path, seen):
+    """Where lines of one unit are missing on a rank, what is left of its order is not the model's: it has no units."""
+    job = loops.Loop([[0, 1]]).run(8 * PLAIN).job
+    for rank in job.ranks[seen == "unit" :]:
+        of_a_step = len(rank.ops) // 8
+        per_unit = [n for n in range(of_a_step) if rank.ops[n].count == 500][::3]  # a third of each pass and kind
+        rank.no_line = {n for n in range(len(rank.ops)) if (n % 31 == 7 if seen == "31" else n % of_a_step in per_unit)}
         rank.dropped = {"ring": len(rank.no_line)}
-    layers = layers_of(trained.loop.job.write(tmp_path / "job"))
-    for (size, calls), (of, made) in zip(rows_of(layers), trained.rows(), strict=True):
-        assert size == of and all(0 < calls[op] <= made[op] for op in OPS if made[op])
+    layers = layers_of(job.write(tmp_path / "job"))
+    assert layers["groups"][0]["ranks"] == ([0, 1] if seen == "31" else [0])
+    for size, calls in rows_of(layers):
+        made = {"forward": 16, "backward": 16 * (size == 500), "scattered": 16, "reduced": 0}
+        if seen == "31":
+            assert all(0 < calls[op] <= made[op] for op in OPS if made[op])
+        else:
+            assert calls == {op: n // 2 for op, n in made.items()}
+    assert [size for size, _ in rows_of(layers)] == LIKE
 
 
-def test_a_rank_that_seems_to_have_other_units_than_its_communicator_has_none(tmp_path):
-    """Lines of one unit are missing on it: what is left of its order is not the model's."""
-    trained = Trained([9000, 500, 500, 500])
-    for _ in range(6):
-        trained.step(again=(2, 3, 4))
-    ops = trained.loop.job.ranks[1].ops
-    of_a_step = len(ops) // 6
-    per_unit = [n for n in range(of_a_step) if ops[n].count == 500][::3]  # a third of each pass and kind
-    trained.loop.job.ranks[1].no_line = {n + step * of_a_step for step in range(6) for n in per_unit}
-    trained.loop.job.ranks[1].dropped = {"ring": 6 * len(per_unit)}
-    layers = layers_of(trained.loop.job.write(tmp_path / "job"))
-    (group,) = layers["groups"]
-    assert group["ranks"] == [0]
-    assert rows_of(layers) == [(size, {op: n // 2 for op, n in calls.items()}) for size, calls in trained.rows()]
-
-
-def test_stages_of_a_pipeline_have_units_of_their_own(tmp_path):
-    loop = loops.Loop([[0, 1], [2, 3]])
-    for _ in range(7):
-        loop.step()
-        loop.micro_batch()
-        for comm, sizes in enumerate(((500, 500), (700,))):
-            for size in sizes:
-                loop.gather(size, comm)
-        with loop.backward():
-            for comm, sizes in enumerate(((500, 500), (700,))):
-                for size in sizes:
-                    loop.scatter(size, comm)
-    groups = layers_of(loop.job.write(tmp_path / "job"))["groups"]
-    found = [(group["ranks"], [row["count"] for row in group["rows"]]) for group in groups]
-    assert found == [([0, 1], [500, 500]), ([2, 3], [700])]
-    assert all(g["rank_steps"] == 14 for g in groups)
-
-
-def test_replicas_reduce_the_shards_of_units_whatever_else_they_reduce_once(tmp_path):
-    loop = loops.Loop([[0, 1], [2, 3], [0, 2], [1, 3]])
-    sizes = (9000, 500, 500)
-    for step in range(7):
-        loop.step()
-        loop.micro_batch()
-        for size, comm in itertools.product(sizes, (0, 1)):
-            loop.gather(size, comm)
-        with loop.backward():
-            for size in reversed(sizes):
-                for comm in (0, 1):
-                    loop.scatter(size, comm)
-                for comm in (2, 3):
-                    loop.reduce(size, comm)
-            if step == 3:
-                loop.reduce(700, 2)
-    layers = layers_of(loop.job.write(tmp_path / "job"))
-    made = dict.fromkeys(OPS, 4 * 7) | {"backward": 0}
-    assert rows_of(layers) == [(size, made) for size in sizes]
-    assert left_of(layers)["order", "ALLREDUCE"] == 2
-
-
-def with_ranges(folder, name_of):
-    """Puts a range around each gather and scatter: name_of(tid, function, which of its kind)."""
+def with_lines_behind(folder, more):
+    """Puts lines behind those of gathers and scatters: more(its line as parsed, which of its thread and function)."""
     for file in folder.iterdir():
         lines, seen = [], collections.Counter()
         for line in file.read_text().splitlines():
             lines.append(line)
-            if '"cat":"ALLGATHER"' not in line and '"cat":"RESHARDING"' not in line:
-                continue
-            call = json.loads(line.rstrip(","))
-            kind = (call["tid"], call["name"])
-            name = name_of(*kind, seen[kind])
-            seen[kind] += 1
-            if name:
-                around = {"ph": "X", "cat": "NVTX", "name": name, "pid": call["pid"], "tid": LANE + call["tid"]}
-                around |= {"ts": call["ts"] - 1, "dur": call["dur"] + 2, "args": {}}
-                order = ("cat", "ph", "name", "pid", "tid", "ts", "dur", "args")
-                lines.append(json.dumps({key: around[key] for key in order}, separators=(",", ":")) + ",")
+            if '"cat":"ALLGATHER"' in line or '"cat":"RESHARDING"' in line:
+                call = json.loads(line.rstrip(","))
+                kind = (call["tid"], call["name"])
+                found = more(call, seen[kind])
+                seen[kind] += 1
+                lines += [json.dumps(found, separators=(",", ":")) + ","] if found else []
         file.write_text("\n".join(lines) + "\n")
     return folder
 
 
+def with_ranges(folder, name_of):
+    """Puts a range around each gather and scatter: name_of(tid, function, which of its kind)."""
+
+    def around(call, n):
+        name = name_of(call["tid"], call["name"], n)
+        return name and {"cat": "NVTX", "ph": "X", "name": name, "pid": call["pid"], "tid": LANE + call["tid"],
+                         "ts": call["ts"] - 1, "dur": call["dur"] + 2, "args": {}}  # fmt: skip
+
+    return with_lines_behind(folder, around)
+
+
 def test_the_devices_times_are_those_of_the_units_calls(tmp_path):
     """Only calls with a time of their own count: the calls of a group share one."""
-    trained = Trained([9000, 500, 500])
-    for _ in range(7):
-        trained.step(again=(2, 3))
-    folder = trained.loop.job.write(tmp_path / "job")
-    for file in folder.iterdir():
-        lines = []
-        for line in file.read_text().splitlines():
-            lines.append(line)
-            if '"cat":"ALLGATHER"' not in line:
-                continue
-            call = json.loads(line.rstrip(","))
-            size, seq = call["args"]["count"], call["args"]["seq"]
-            args = {"comm": 1, "seq": seq, "call_tid": call["tid"], "queued": 1.0}
-            if size == 9000:
-                args["calls"] = 2
-            lane = {"pid": call["pid"], "tid": (1 << 23) + 1, "ts": call["ts"] + 1, "dur": size / 1000}
-            timed = {"cat": "DEVICE", "name": call["name"], "ph": "X", **lane, "args": args}
-            lines.append(json.dumps(timed, separators=(",", ":")) + ",")
-        file.write_text("\n".join(lines) + "\n")
+
+    def timed(call, n):
+        size = call["args"]["count"]
+        args = {"comm": 1, "seq": call["args"]["seq"], "call_tid": call["tid"], "queued": 1.0}
+        return call["cat"] == "ALLGATHER" and {
+            "cat": "DEVICE", "name": call["name"], "ph": "X", "pid": call["pid"], "tid": (1 << 23) + 1,
+            "ts": call["ts"] + 1, "dur": size / 1000, "args": args | ({"calls": 2} if size == 9000 else {}),
+        }  # fmt: skip
+
+    folder = with_lines_behind(loops.Loop([[0, 1]]).run(7 * PLAIN).job.write(tmp_path / "job"), timed)
     (group,) = layers_of(folder)["groups"]
     for row in group["rows"]:
         for op in ("forward", "backward"):
@@ -359,10 +234,7 @@ def names_of(layers):
 
 
 def three_units(folder):
-    trained = Trained([500, 500, 500])
-    for _ in range(7):
-        trained.step(again=())
-    return trained.loop.job.write(folder)
+    return loops.Loop([[0, 1]]).run(7 * "S b g500 g500 g500 | s500 s500 s500 . r1 ").job.write(folder)
 
 
 def test_processes_of_which_nobody_knows_the_rank_are_said_to_be_none(tmp_path):
@@ -375,16 +247,14 @@ def test_processes_of_which_nobody_knows_the_rank_are_said_to_be_none(tmp_path):
     assert "processes without a rank, on communicators of 2 ranks: 3 units" in text and "rank -1" not in text
 
 
-def test_units_have_the_names_of_ranges_around_their_gathers(tmp_path):
-    names = ["embed", "block", None]  # the last range is not there
-    folder = with_ranges(three_units(tmp_path / "job"), lambda tid, function, n: names[n % 3] if tid == 7 else None)
-    assert names_of(layers_of(folder)) == [("embed", "range"), ("block", "range"), (None, None)]
-
-
-def test_ranges_around_several_units_name_none(tmp_path):
-    names = ["forward", "forward", "head"]
-    folder = with_ranges(three_units(tmp_path / "job"), lambda tid, function, n: names[n % 3])
-    assert names_of(layers_of(folder)) == [(None, None), (None, None), ("head", "range")]
+@pytest.mark.parametrize(("names", "threads"), [
+    (["embed", "block", None], (7,)),  # one has no range
+    (["forward", "forward", "head"], (7, 8)),  # a range around several units names none
+])  # fmt: skip
+def test_units_have_the_names_of_ranges_around_their_gathers_alone(tmp_path, names, threads):
+    folder = with_ranges(three_units(tmp_path / "job"), lambda tid, function, n: names[n % 3] if tid in threads else None)
+    named = [(None, None) if names.count(name) > 1 or not name else (name, "range") for name in names]
+    assert names_of(layers_of(folder)) == named
 
 
 def test_units_have_the_lines_of_the_program_that_no_other_unit_comes_from(tmp_path):
