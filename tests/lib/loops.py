@@ -55,14 +55,14 @@ class Loop:
 
     def run(self, program: str):
         """Makes the calls that words name: S begins a step, b a micro-batch, | the backward pass, which a dot ends; g, s
-        and r with a count and perhaps @communicator gather, scatter and reduce; c with a size copies to the device."""
+        and r with a count and perhaps @communicator gather, scatter and reduce; c and d with a size copy to the device and back."""
         for word in program.split():
             if word in "|.":
                 self.autograd = word == "|"
             elif word in "Sb":
                 (self.step if word == "S" else self.micro_batch)()
-            elif word[0] == "c":
-                self.copy("cudaMemcpyAsync", int(word[1:]))
+            elif word[0] in "cd":
+                self.copy("cudaMemcpyAsync" if word[0] == "c" else "cudaMemcpy", int(word[1:]))
             else:
                 count, _, comm = word[1:].partition("@")
                 {"g": self.gather, "s": self.scatter, "r": self.reduce}[word[0]](int(count), int(comm or 0))
