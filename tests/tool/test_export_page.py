@@ -8,9 +8,8 @@ import statistics
 
 import pytest
 from lib import jobs, loops
-from lib.clocks import nanoseconds
-from lib.rankfile import lines_of, parsed
-from test_export import PAGE, call_of, events_of, export
+from lib.rankfile import lines_of
+from test_export import PAGE, export, rows
 from test_summary_ranges import pushed
 
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
@@ -47,65 +46,46 @@ def loop(tmp_path_factory):
     return folder / "run", export(folder / "run", folder / "run.db"), made.steps
 
 
+def grouped(of, key, *values):
+    """Returns what GROUP BY does: the key, how many, and the sums of some columns; a row whose key is None is in none."""
+    sums = collections.defaultdict(lambda: [0] * (1 + len(values)))
+    for row in of:
+        if (group := key(row)) is not None:
+            sums[group] = [a + b for a, b in zip(sums[group], (1, *(row[value] for value in values)))]
+    return {(*group, *total) for group, total in sums.items()}
+
+
 def test_queries_of_the_page_run(loop):
-    """Each query gives what the same sums over the lines give."""
-    folder, db, steps = loop
-    calls, groups, times = [], collections.defaultdict(list), {}
-    ranges, threads, ids, bases = collections.defaultdict(list), {}, {}, {}
-    for rank, file in enumerate(sorted(folder.iterdir())):
-        for line in parsed(file):
-            if line["name"] == "thread_name":
-                threads[rank, line["tid"]] = line["args"]["name"]
-            elif line["name"] == "tprof_comm":
-                ids[rank, line["args"]["comm"]] = line["args"]["id"]
-            elif line["name"] == "tprof_header":
-                bases[rank] = line["args"]["base_time_ns"]
-            elif line["name"] == "forward":
-                ranges[rank].append(round(line["dur"] * 1000))
-            elif line.get("cat") == "DEVICE":
-                times[rank, line["args"]["comm"], line["args"]["seq"]] = round(line["dur"] * 1000)
-        for event in events_of(file):
-            call = call_of(event, rank) | {"at": nanoseconds(event["ts"])}
-            calls.append(call)
-            if call["seq"] is not None and call["bucket"] != "P2P":
-                groups[ids[rank, call["comm"]], call["seq"], call["function"]].append(bases[rank] + call["at"])
-
-    def summed(key, *values):
-        sums = collections.defaultdict(lambda: [0] * (1 + len(values)))
-        for call in calls:
-            if (group := key(call)) is not None:
-                for i, n in enumerate((1, *(call[value] for value in values))):
-                    sums[group][i] += n
-        return {(*group, *total) for group, total in sums.items()}
-
-    def step(call):
-        return sum(begun <= (call["at"] + jobs.STEP_NS // 2) // jobs.STEP_NS for begun in steps)
-
-    gathers = collections.Counter(c["host_ns"].bit_length() - 1 for c in calls if c["function"] == "ncclAllGather")
-    timed = collections.defaultdict(lambda: [0, 0])
+    """Each query gives what the same sums over the tables give, which test_export.py compares with the lines."""
+    _, db, _ = loop
+    calls = rows(db, "calls")
+    gathers = [call["host_ns"] for call in calls if call["function"] == "ncclAllGather"]
+    names = {(row["process"], row["thread"]): row["name"] for row in rows(db, "threads")}
+    ids = {(row["process"], row["comm"]): row["id"] for row in rows(db, "communicators")}
+    together, forward = collections.defaultdict(list), collections.defaultdict(list)
     for call in calls:
-        if (ns := times.get((call["rank"], call["comm"], call["seq"]))) is not None:
-            timed[call["function"], call["bytes"]][0] += 1
-            timed[call["function"], call["bytes"]][1] += ns
+        together[ids.get((call["process"], call["comm"])), call["seq"], call["function"]].append(call["ts_ns"])
+    for of in rows(db, "ranges"):
+        forward[of["rank"]].append(of["ns"])
     found = [[tuple(row) for row in db.execute(query)] for query in QUERIES]
     assert [bool(of_query) for of_query in found] == [True] * 9
-    totals, _, forward, by_step, apart, bandwidth, by_pass, pageable, bins = found
-    # The ledger's own time is 5 us a call.
-    of_buckets = summed(lambda call: (call["bucket"],), "elements", "bytes")
-    assert {row[:4]: row[4] / row[1] for row in totals} == dict.fromkeys(of_buckets, 5000)
-    assert [row[3] for row in totals] == sorted((row[3] for row in totals), reverse=True)
-    assert forward == [(r, len(ns), sum(ns), statistics.fmean(ns), min(ns), max(ns)) for r, ns in sorted(ranges.items())]
-    assert {row[:2]: row[2] for row in by_step} == {
-        (s, r): total for s, r, _, total in summed(lambda c: (step(c), c["rank"]) if step(c) else None, "bytes")
+    totals, [(count, ranks, total, *_)], of_ranges, by_step, apart, bandwidth, by_pass, pageable, bins = found
+    assert {(*row[:1], *row[2:4]) for row in totals} == {
+        (bucket, elements, size) for bucket, _, elements, size in grouped(calls, lambda c: (c["bucket"],), "elements", "bytes")
     }
-    assert len(apart) == 20
-    for *group, ranks, ns in apart:
-        began = groups[tuple(group)]
-        assert (ranks, ns) == (len(began), max(began) - min(began))
-    assert [row[:3] for row in bandwidth] == [(*key, n) for key, (n, _) in sorted(timed.items())]
-    assert [row[3] for row in bandwidth] == pytest.approx([k[1] * n / ns for k, (n, ns) in sorted(timed.items())])
-    names = {key: name.startswith("pt_autograd_") for key, name in threads.items()}
-    backward = summed(lambda c: (names[c["rank"], c["thread"]], c["function"]), "bytes")
-    assert set(by_pass) == backward and {row[0] for row in by_pass} == {0, 1}
-    assert set(pageable) == summed(lambda c: (c["rank"], c["bucket"]) if c["bucket"] == "H2D" else None, "bytes")
-    assert dict(bins) == {1 << bits: n for bits, n in gathers.items()}
+    assert [row[3] for row in totals] == sorted((row[3] for row in totals), reverse=True)
+    assert (count, ranks) == (len(gathers) - 2 * 5, 2) and 0 < total < sum(gathers)
+    assert of_ranges == [(r, len(ns), sum(ns), statistics.fmean(ns), min(ns), max(ns)) for r, ns in sorted(forward.items())]
+    steps = grouped(calls, lambda c: (c["step"], c["rank"]) if c["step"] else None, "bytes")
+    assert by_step == sorted((step, rank, size) for step, rank, _, size in steps)
+    assert len(apart) == 20 and apart == sorted(apart, key=lambda row: (-row[4], row[:2]))
+    for *group, made, ns in apart:
+        began = together[tuple(group)]
+        assert (made, ns) == (len(began), max(began) - min(began))
+    rates = grouped((c for c in calls if c["device_ns"]), lambda c: (c["function"], c["bytes"]), "device_ns")
+    assert bandwidth == [(f, size, n, pytest.approx(size * n / ns)) for f, size, n, ns in sorted(rates)]
+    autograd = lambda c: names[c["process"], c["thread"]].startswith("pt_autograd_")  # noqa: E731
+    assert set(by_pass) == grouped(calls, lambda c: (autograd(c), c["function"]), "bytes")
+    assert {row[0] for row in by_pass} == {0, 1}
+    assert set(pageable) == grouped(calls, lambda c: (c["rank"], c["bucket"]) if c["bucket"] == "H2D" else None, "bytes")
+    assert dict(bins) == {1 << bits: n for bits, n in collections.Counter(ns.bit_length() - 1 for ns in gathers).items()}
