@@ -143,25 +143,7 @@ class Dumps:
 GROUPS = {"default_pg": [0, 1, 2, 3], "tp": [0, 1], "tp2": [2, 3], "dp": [0, 2], "dp2": [1, 3]}
 
 
-def errors(folder):
-    return [(f["kind"], *f["ranks"]) for f in worse_than_notes(folder)]
-
-
-@pytest.mark.parametrize("only_active", [False, True])
-@pytest.mark.parametrize("form", ["pickle", "json"])
-def test_a_job_in_which_nobody_waits(form, only_active, tmp_path):
-    assert errors(Dumps(GROUPS).write(tmp_path / "d", form, only_active)) == []
-
-
-def test_devices_that_all_stand_in_one_collective(tmp_path):
-    """Every rank came, so it is no rank that holds them up. It may also be a dump of a job that ran."""
-    job = Dumps(GROUPS)
-    at = [max(i for i, (group, _) in enumerate(calls) if group == "default_pg") for calls in job.calls]
-    job.ended = at
-    seq = sum(group == "default_pg" for group, _ in job.calls[0]) - 1
-    (finding,) = worse_than_notes(job.write(tmp_path / "d"))
-    assert (finding["kind"], finding["severity"], finding["seq"]) == ("hang", "warning", seq)
-    assert finding["ranks"] == [0, 1, 2, 3]
+WORLD = {"default_pg": [0, 1, 2, 3]}
 
 
 def run(job):
@@ -186,26 +168,6 @@ def run(job):
     return job
 
 
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize("only_active", [False, True])
-@pytest.mark.parametrize("rank", range(4))
-def test_a_host_that_stopped(rank, only_active, tmp_path):
-    job = Dumps(GROUPS, seed=rank)
-    job.calls[rank] = job.calls[rank][:-3]
-    run(job)
-    assert errors(job.write(tmp_path / "d", only_active=only_active)) == [("hang", rank)]
-
-
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize("only_active", [False, True])
-@pytest.mark.parametrize("further", [1, 4])
-def test_a_device_that_is_lost_whatever_its_host_called(further, only_active, tmp_path):
-    job = Dumps({"default_pg": [0, 1, 2, 3]}, seed=3)
-    job.calls = [[("default_pg", "all_reduce")] * (30 + further * (rank == 2)) for rank in range(4)]
-    job.ended = [21, 21, 20, 21]
-    assert errors(job.write(tmp_path / "d", only_active=only_active)) == [("lost_device", 2)]
-
-
 def host_stops(job, rank, calls):
     """The hosts read what each call on default_pg gives before they go on; one makes so many calls only."""
     whole = [list(of_rank) for of_rank in job.calls]
@@ -221,76 +183,110 @@ def host_stops(job, rank, calls):
             return job
 
 
-@pytest.mark.one_of(4)
-@pytest.mark.parametrize("only_active", [False, True])
-@pytest.mark.parametrize("rank", range(4))
-@pytest.mark.parametrize("calls", range(4, 16))
-def test_who_waits_for_its_own_device_is_not_blamed(calls, rank, only_active, tmp_path):
-    job = host_stops(Dumps(GROUPS, seed=calls), rank, calls)
-    assert errors(job.write(tmp_path / "d", only_active=only_active)) == [("hang", rank)]
+def first_on_world(calls):
+    return next(i for i, (group, _) in enumerate(calls) if group == "default_pg")
 
 
-def test_devices_that_have_not_begun_what_others_have(tmp_path):
-    job = Dumps({"default_pg": [0, 1, 2, 3]})
-    job.ended, job.begun = [20] * 4, {0, 1, 3}
-    assert errors(job.write(tmp_path / "d")) == [("hang", 2)]
+def all_in_one(job):
+    """Every rank came, so it is no rank that holds them up. It may also be a dump of a job that ran."""
+    job.ended = [max(i for i, (group, _) in enumerate(calls) if group == "default_pg") for calls in job.calls]
 
 
-@pytest.mark.parametrize("only_active", [False, True])
-def test_batches_that_have_ended(only_active, tmp_path):
-    job = Dumps(GROUPS)
-    job.batches = [("default_pg", [0, 1, 2, 3])] * 3
-    assert errors(job.write(tmp_path / "d", only_active=only_active)) == []
+def stopped(rank):
+    def change(job):
+        job.calls[rank] = job.calls[rank][:-3]
+        run(job)
+
+    return change
 
 
-def test_a_message_that_both_have_called(tmp_path):
-    job = Dumps(GROUPS)
-    job.messages[0], job.messages[1] = [("tp", "send", 1)], [("tp", "recv", 0)]
-    assert errors(job.write(tmp_path / "d")) == [("hang", 0, 1)]
+def lost(further):
+    def change(job):
+        job.calls = [[("default_pg", "all_reduce")] * (30 + further * (rank == 2)) for rank in range(4)]
+        job.ended = [21, 21, 20, 21]
+
+    return change
 
 
-def test_dumps_of_a_job_that_ran(tmp_path):
-    """Rank 1's is later: its device has ended what others had not called."""
-    job = Dumps({"default_pg": [0, 1, 2, 3]})
+def later_dump(job):
+    """Rank 1's device has ended what others had not called."""
     job.calls = [[("default_pg", "all_reduce")] * (30 if rank == 1 else 20) for rank in range(4)]
     job.ended = [18, 25, 19, 18]
-    findings = told("check", job.write(tmp_path / "d"))[1]["findings"]
-    assert [(f["kind"], f["severity"]) for f in findings] == [("running", "note")]
 
 
-def test_one_that_makes_one_call_more_than_most(tmp_path):
-    job = Dumps({"default_pg": [0, 1, 2, 3]})
+def not_begun(job):
+    job.ended, job.begun = [20] * 4, {0, 1, 3}
+
+
+def batches(job):
+    job.batches = [("default_pg", [0, 1, 2, 3])] * 3
+
+
+def message(job):
+    job.messages[0], job.messages[1] = [("tp", "send", 1)], [("tp", "recv", 0)]
+
+
+def message_without_its_other_end(job):
+    job.messages[0] = [("default_pg", "send", 1), ("default_pg", "recv", 3)]
+    job.messages[1] = [("default_pg", "recv", 0)]
+
+
+def one_call_more(job):
     job.calls[3].insert(20, ("default_pg", "broadcast" if job.calls[3][20][1] == "all_reduce" else "all_reduce"))
     job.ended = [20] * 4
-    assert errors(job.write(tmp_path / "d")) == [("mismatch", 3)]
 
 
-def test_a_call_of_another_size(tmp_path):
-    job = Dumps(GROUPS)
-    at = next(i for i, (group, _) in enumerate(job.calls[2]) if group == "default_pg")
-    job.scale[2, at] = 2
+def another_size(job):
+    job.scale[2, first_on_world(job.calls[2])] = 2
     whole = [list(calls) for calls in job.calls]
-    for rank, calls in enumerate(job.calls):
-        job.calls[rank] = calls[: next(i for i, (group, _) in enumerate(calls) if group == "default_pg")]
+    job.calls = [calls[: first_on_world(calls)] for calls in job.calls]
     run(job)
     job.calls = whole
-    assert errors(job.write(tmp_path / "d")) == [("mismatch", 2)]
 
 
-def test_two_calls_the_other_way_round_behind_which_others_were_made(tmp_path):
-    job = Dumps({"default_pg": [0, 1, 2, 3], "also": [0, 1, 2, 3]}, calls=0)
+def other_way_round(job):
     rest = [("default_pg", "all_reduce"), ("also", "all_reduce")] * 4
     job.calls = [[("default_pg", "all_reduce")] * 3 + rest for _ in range(4)]
     job.calls[3][3:5] = reversed(job.calls[3][3:5])
     job.ended = [3] * 4
-    assert errors(job.write(tmp_path / "d")) == [("group_order", 3)]
 
 
-def test_a_message_without_its_other_end(tmp_path):
-    job = Dumps(GROUPS)
-    job.messages[0] = [("default_pg", "send", 1), ("default_pg", "recv", 3)]
-    job.messages[1] = [("default_pg", "recv", 0)]
-    assert errors(job.write(tmp_path / "d")) == [("hang", 3)]
+# groups, seed, what happens to their job, and what is found that is worse than a note: kind and ranks
+JOBS = {
+    "nobody waits": (GROUPS, 1, lambda job: None, []),
+    "all devices stand in one collective": (GROUPS, 1, all_in_one, [("hang", 0, 1, 2, 3)]),
+    **{f"host {rank} stops": (GROUPS, rank, stopped(rank), [("hang", rank)]) for rank in range(4)},
+    **{f"a device is lost, its host made {n} calls more": (WORLD, 3, lost(n), [("lost_device", 2)]) for n in (1, 4)},
+    # Who waits for its own device is not blamed.
+    **{f"host {rank} stops after {n} calls, and all wait for devices": (
+        GROUPS, n, lambda job, rank=rank, n=n: host_stops(job, rank, n), [("hang", rank)])
+       for n in range(4, 16) for rank in range(4)},
+    "one device has not begun what others have": (WORLD, 1, not_begun, [("hang", 2)]),
+    "batches have ended": (GROUPS, 1, batches, []),
+    "both have called a message": (GROUPS, 1, message, [("hang", 0, 1)]),
+    "a message has no other end": (GROUPS, 1, message_without_its_other_end, [("hang", 3)]),
+    "dumps are of other times": (WORLD, 1, later_dump, []),
+    "one makes one call more than most": (WORLD, 1, one_call_more, [("mismatch", 3)]),
+    "a call has another size": (GROUPS, 1, another_size, [("mismatch", 2)]),
+    "two calls are the other way round": (WORLD | {"also": [0, 1, 2, 3]}, 1, other_way_round, [("group_order", 3)]),
+}  # fmt: skip
+
+
+@pytest.mark.one_of(4)
+@pytest.mark.parametrize(("form", "only_active"), [("pickle", False), ("pickle", True), ("json", True)])
+@pytest.mark.parametrize("name", JOBS)
+def test_who_holds_up_the_others(name, form, only_active, tmp_path):
+    groups, seed, change, expected = JOBS[name]
+    job = Dumps(groups, seed=seed)
+    change(job)
+    folder = job.write(tmp_path / "d", form, only_active)
+    worse = worse_than_notes(folder)
+    assert [(f["kind"], *f["ranks"]) for f in worse] == expected
+    if name.startswith("all devices"):
+        seq = sum(group == "default_pg" for group, _ in job.calls[0]) - 1
+        assert (worse[0]["severity"], worse[0]["seq"]) == ("warning", seq)
+    if name.startswith("dumps are"):
+        assert [f["kind"] for f in told("check", folder)[1]["findings"]] == ["running"]
 
 
 def test_other_commands_and_names_without_a_rank(tmp_path):
