@@ -68,6 +68,9 @@ class Op:
     stream: int = 0  # the default stream
     group: int | None = None
     ns: int = 5000  # on the host
+    begin_ns: int | None = None  # in its rank's file, instead of its place
+    device: tuple[int, int] | None = None  # from the call to its begin on the device, and how long it took there, in ns
+    timed_calls: int = 1  # of a group: it, and those before it, have this time together
 
     @property
     def collective(self):
@@ -98,6 +101,7 @@ class Rank:
     ledger_error: dict = dataclasses.field(default_factory=dict)  # function -> calls too many
     until: int | None = None  # where its time ends, as a place in the program
     clock_ns: int = 0  # how far its host's wall clock is ahead
+    monotonic_ns: int | None = None  # of its host, when its file begins
     host: int | None = None  # None: one host for every eight ranks
     exit_status: int | None = None  # what the file says of it
     split_at: int | None = None  # the op before which its communicators but the first are made
@@ -186,14 +190,14 @@ def event_args(op, place, size, unfinished):
 
 
 @functools.cache
-def ledger_row(function, dtype, place, bytes_class, mode, calls, count, size, host_ns, host_ns_max, unfinished, too_many,
-               autograd):  # fmt: skip
+def ledger_row(function, dtype, place, bytes_class, mode, calls, count, size, host_ns, device_ns, timed, host_ns_max,
+               unfinished, too_many, autograd):  # fmt: skip
     """Returns JSON. `place`: the communicator's number, or a copy's device."""
     copies = BUCKETS[function] in ("H2D", "D2H")
     return json_of(handmade.row(
         bucket=BUCKETS[function], name=function, dtype=dtype, comm=None if copies else place,
         bytes_class=bytes_class, mode=mode, calls=calls + too_many, count=count, elements=size // SIZES.get(dtype, 1),
-        bytes=size, host_ns=host_ns, host_ns_max=host_ns_max, unfinished=unfinished,
+        bytes=size, host_ns=host_ns, host_ns_max=host_ns_max, device_ns=device_ns, device_timed=timed, unfinished=unfinished,
         **({"device": place} if copies else {}), **({"thread": "autograd"} if autograd else {}),
     ))  # fmt: skip
 
@@ -256,7 +260,7 @@ class _RankFile:
         yield self._line(handmade.header(
             run_id=f"job-{self.job.seed}", rank=rank, world_size=self.job.size, local_rank=rank % 8,
             host=f"node{host}", boot_id=f"boot-{host}", pid=4000 + rank, start_ns=base - 10**9, base_time_ns=base,
-            clock=[[0, base, 48]],
+            clock=[[0, base, 48]], **({} if self.plan.monotonic_ns is None else {"monotonic_ns": self.plan.monotonic_ns}),
         ))  # fmt: skip
         yield from self._comms(self.plan.order if self.plan.split_at is None else self.plan.order[:1])
         if any(op.autograd for op in self.plan.ops):
@@ -271,7 +275,7 @@ class _RankFile:
             ))  # fmt: skip
 
     def _event(self, op, unfinished=False):
-        start = op.at * STEP_NS + self.rank % 7
+        start = op.at * STEP_NS + self.rank % 7 if op.begin_ns is None else op.begin_ns
         size = bytes_of(op, self.sizes.get(op.comm, 1))
         place = self.rank % 8
         if op.comm is not None:
@@ -282,22 +286,34 @@ class _RankFile:
         modes = ["captured", "replayed"] if op.captured else ["direct"]
         for mode in modes:
             key = (op.function, op.dtype, op.comm, size.bit_length() - 1, mode, op.autograd)
-            row = self.rows.setdefault(key, [0, 0, 0, 0, 0, 0])  # the longest, and five sums
+            row = self.rows.setdefault(key, [0] * 8)  # the longest, and seven sums
             times = self.plan.launches if mode == "replayed" else 1
             ended = self.plan.end != "snapshot"  # a rank that still runs is inside a call only for now
             row[0] = max(row[0], 0 if unfinished else op.ns)
-            sums = [0, 0, 0, 0, ended] if unfinished else [1, op.count, size, op.ns, 0]
+            timed = (op.device[1], op.timed_calls) if op.device else (0, 0)
+            sums = [0, 0, 0, 0, 0, 0, ended] if unfinished else [1, op.count, size, op.ns, *timed, 0]
             for i, value in enumerate(sums, start=1):
                 row[i] += value * times
         if op.collective and not unfinished:
             self.calls[op.comm].append(op.call)
-        self.now = max(self.now, start + op.ns)
+        self.now = max(self.now, start + op.ns, start + sum(op.device or ()))
         phase = '"B"' if unfinished else '"X"'
         duration = "" if unfinished else f',"dur":{micros(op.ns)}'
         args = event_args(op, place, size, unfinished)
-        return (
+        tid = 8 if op.autograd else 7
+        line = (
             f'{{"name":"{op.function}","cat":"{BUCKETS[op.function]}","ph":{phase},'
-            f'"pid":{self.rank},"tid":{8 if op.autograd else 7},"ts":{micros(start)}{duration},"args":{args}}}'
+            f'"pid":{self.rank},"tid":{tid},"ts":{micros(start)}{duration},"args":{args}}}'
+        )
+        if op.device is None:
+            return line
+        (queued, took), before = op.device, op.timed_calls - 1
+        where = f'"device":{place}' if op.comm is None else f'"comm":{place[0]},"seq":{place[1] - before},"stream":1'
+        together = f',"calls":{op.timed_calls}' if op.timed_calls > 1 else ""
+        return (
+            f'{line},\n{{"cat":"DEVICE","name":"{op.function}","ph":"X","pid":{self.rank},"tid":{(1 << 23) + 1},'
+            f'"ts":{micros(start + queued)},"dur":{micros(took)},"args":{{{where},"call_tid":{tid},'
+            f'"queued":{micros(queued + before * STEP_NS)}{together}}}}}'
         )
 
     def _clock(self, step_ns=0):

@@ -23,21 +23,14 @@ def loop(tmp_path_factory):
     folder = tmp_path_factory.mktemp("loop")
     made = loops.fsdp(loops.Shape(steps=9))
     for rank in made.job.ranks:
-        rank.ops = [dataclasses.replace(op, autograd=op.function == "ncclReduceScatter") for op in rank.ops]
+        rank.ops = [
+            dataclasses.replace(op, autograd=op.function == "ncclReduceScatter", ns=1000 * (1 + n % 49),
+                                device=(1000, 1000 * (3 + n % 5)) if op.collective else None)
+            for n, op in enumerate(rank.ops)
+        ]  # fmt: skip
     made.job.write(folder / "run")
     for rank, file in enumerate(sorted((folder / "run").iterdir())):
-        lines = []
-        for line in lines_of(file):
-            line = line.replace('"bucket":"H2D",', '"bucket":"H2D","host_memory":"pageable",')
-            line = line.replace('"dur":5.000', f'"dur":{1 + len(lines) % 7 ** 2}.000')
-            lines.append(line)
-            event = json.loads(line)
-            if event["ph"] == "X" and "seq" in event["args"]:
-                number = {key: event["args"][key] for key in ("comm", "seq")}
-                args = number | {"stream": 1, "call_tid": event["tid"]}
-                timed = {"cat": "DEVICE", "name": event["name"], "ph": "X", "pid": rank, "tid": 8388609}
-                timed |= {"ts": event["ts"] + 1, "dur": 3 + number["seq"] % 5, "args": args | {"queued": 1}}
-                lines.append(json.dumps(timed, separators=(",", ":")))
+        lines = [line.replace('"bucket":"H2D",', '"bucket":"H2D","host_memory":"pageable",') for line in lines_of(file)]
         first = next(i for i, line in enumerate(lines) if '"cat":' in line)
         for n, at in enumerate(made.steps):
             of_rank = pushed("forward", at * jobs.STEP_NS / 1000, 10 + n + rank) | {"pid": rank}

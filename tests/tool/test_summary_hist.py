@@ -2,6 +2,7 @@
 
 import bisect
 import collections
+import dataclasses
 import json
 import statistics
 
@@ -96,18 +97,10 @@ def test_calls_of_a_group_have_their_share_of_its_time(tmp_path):
     loop = loops.Loop([[0]])
     for _ in range(4):
         loop.gather(1000)
-    file = loop.job.write(tmp_path / "job") / "rank-00000.json"
-    lines = lines_of(file)
-    at = [i for i, line in enumerate(lines) if '"ph":"X"' in line]
-    called = json.loads(lines[at[0]])["ts"]
-    for seq, calls, duration in ((0, 3, 300.0), (3, 1, 50.0)):
-        ts = called + seq * jobs.STEP_NS / 1000
-        lines.insert(at[-1] + 1, json.dumps({
-            "cat": "DEVICE", "name": "ncclAllGather", "ph": "X", "pid": 0, "tid": 2**23 + 1,
-            "ts": ts + 50, "dur": duration,
-            "args": {"comm": 1, "seq": seq, "call_tid": 7, "queued": 50.0, "calls": calls},
-        }, separators=(",", ":")))  # fmt: skip
-    file.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+    (rank,) = loop.job.ranks
+    for at, calls, took in ((2, 3, 300_000), (3, 1, 50_000)):
+        rank.ops[at] = dataclasses.replace(rank.ops[at], device=(50_000, took), timed_calls=calls)
+    loop.job.write(tmp_path / "job")
     found = summary_of(tmp_path / "job", "--hist", "ncclAllGather")["hist"]
     assert (found["from"], found["looked"], found["shared"], found["count"]) == ("device", 4, 3, 4)
     assert (found["min_ns"], found["max_ns"], found["mean_ns"]) == (50_000, 100_000, 87_500)

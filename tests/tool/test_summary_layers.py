@@ -1,6 +1,7 @@
 """tprof summary --by layer: every call is in the unit that made it, or is said not to be known."""
 
 import collections
+import dataclasses
 import json
 import random
 import re
@@ -179,45 +180,34 @@ def test_lines_that_are_missing_move_no_call_to_another_unit(tmp_path, seen):
     assert [size for size, _ in rows_of(layers)] == LIKE
 
 
-def with_lines_behind(folder, more):
-    """Puts lines behind those of gathers and scatters: more(its line as parsed, which of its thread and function)."""
+def with_ranges(folder, name_of):
+    """Puts a range around each gather and scatter: name_of(tid, function, which of its kind)."""
     for file in folder.iterdir():
         lines, seen = [], collections.Counter()
         for line in file.read_text().splitlines():
             lines.append(line)
-            if '"cat":"ALLGATHER"' in line or '"cat":"RESHARDING"' in line:
-                call = json.loads(line.rstrip(","))
-                kind = (call["tid"], call["name"])
-                found = more(call, seen[kind])
-                seen[kind] += 1
-                lines += [json.dumps(found, separators=(",", ":")) + ","] if found else []
+            if '"cat":"ALLGATHER"' not in line and '"cat":"RESHARDING"' not in line:
+                continue
+            call = json.loads(line.rstrip(","))
+            kind = (call["tid"], call["name"])
+            if name := name_of(*kind, seen[kind]):
+                around = {"cat": "NVTX", "ph": "X", "name": name, "pid": call["pid"], "tid": LANE + call["tid"]}
+                around |= {"ts": call["ts"] - 1, "dur": call["dur"] + 2, "args": {}}
+                lines.append(json.dumps(around, separators=(",", ":")) + ",")
+            seen[kind] += 1
         file.write_text("\n".join(lines) + "\n")
     return folder
 
 
-def with_ranges(folder, name_of):
-    """Puts a range around each gather and scatter: name_of(tid, function, which of its kind)."""
-
-    def around(call, n):
-        name = name_of(call["tid"], call["name"], n)
-        return name and {"cat": "NVTX", "ph": "X", "name": name, "pid": call["pid"], "tid": LANE + call["tid"],
-                         "ts": call["ts"] - 1, "dur": call["dur"] + 2, "args": {}}  # fmt: skip
-
-    return with_lines_behind(folder, around)
-
-
 def test_the_devices_times_are_those_of_the_units_calls(tmp_path):
     """Only calls with a time of their own count: the calls of a group share one."""
-
-    def timed(call, n):
-        size = call["args"]["count"]
-        args = {"comm": 1, "seq": call["args"]["seq"], "call_tid": call["tid"], "queued": 1.0}
-        return call["cat"] == "ALLGATHER" and {
-            "cat": "DEVICE", "name": call["name"], "ph": "X", "pid": call["pid"], "tid": (1 << 23) + 1,
-            "ts": call["ts"] + 1, "dur": size / 1000, "args": args | ({"calls": 2} if size == 9000 else {}),
-        }  # fmt: skip
-
-    folder = with_lines_behind(loops.Loop([[0, 1]]).run(7 * PLAIN).job.write(tmp_path / "job"), timed)
+    job = loops.Loop([[0, 1]]).run(7 * ("S b g9000 " + forward(LIKE) + backward(LIKE, (1, 2, 3)) + "r1 ")).job
+    for rank in job.ranks:
+        for n, op in enumerate(rank.ops):
+            again = op.function == "ncclAllGather" and (op.count, rank.ops[n - 1].count) != (9000, loops.BATCH)
+            calls = 2 if op.count == 9000 else 1
+            rank.ops[n] = dataclasses.replace(op, device=(1000, op.count) if again else None, timed_calls=calls)
+    folder = job.write(tmp_path / "job")
     (group,) = layers_of(folder)["groups"]
     for row in group["rows"]:
         for op in ("forward", "backward"):
