@@ -222,7 +222,7 @@ const std::map<std::string, std::function<void(const Words&)>> kStatements = {
      [](const Words& w) {
        while (times_beside < static_cast<int>(w.number(0))) usleep(500);
      }},
-    // What is there: NAME
+    // These make or choose something: NAME
     {"device", [](const Words& w) { OK(cudaSetDevice(static_cast<int>(w.number(0)))); }},
     {"stream", [](const Words& w) { streams[w.words[0]] = new_stream(); }},
     {"blocking_stream",

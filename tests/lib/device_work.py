@@ -95,7 +95,7 @@ SHAPES = {
         "kernel compute 500 4; " + layer("reduce comm 1500", 2, 500, 300),
         10 * "broadcast comm 1500; " + "sync", 10 * "gather comm 1500; " + "sync",
     ),
-    # What kinds of training put on the device.
+    # This is put on the device by kinds of training.
     "ddp": each(
         "h2d compute 1000; kernel compute 1000 4; " + 4 * ("kernel compute 1000 2; " + BUCKET.format(2300))
         + "wait compute done; kernel compute 100 10"

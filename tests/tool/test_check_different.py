@@ -52,7 +52,7 @@ def test_lines_name_the_operation_and_ledgers_alone_the_interval(healthy_job, tm
         assert finding["time"] == [min(made), max(made)]
 
 
-# Of the eight ranks of a job, what rank 5 lacks beside doing something else there, and what is known then.
+# Here is what rank 5 of eight lacks beside doing something else there, and what is known then.
 LACKS = {"lines": (3, {"lines": False}, [2, 4]), "lines beyond a quota": (-1, {"quota": 4}, None)}
 
 

@@ -183,7 +183,7 @@ DEADLOCK = ("group_order", "error", [0, 1])
 TIMED = {
     "devices that are not through with either": (APART, 0, lambda rank, call: call["seq"] < 7, DEADLOCK),
     "devices that are not through, and hosts ahead": (APART, 5, lambda rank, call: call["seq"] < 7, DEADLOCK),
-    # What a device was through with is no deadlock: the other one's did not end the same, and that is why they stand.
+    # No device stands in what it was through with: the other one's did not end the same, and that is why they stand.
     **{
         f"rank {who} was through with one, streams {streams}":
             (streams, 0, lambda rank, call, who=who: call["seq"] < 7 or (rank == who and call["comm"] == 1),
