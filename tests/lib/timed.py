@@ -1,0 +1,37 @@
+"""Programs that run with device times, and what ran on the stand-in's devices by its own schedule."""
+
+import collections
+
+from lib.build import BUILD
+from lib.launch import start
+
+LATENCY_US = 1000
+STEPS = 10
+RANKS = 2
+
+
+def traced(command, folder, timing, code=0, **settings):
+    schedule = folder / "schedule"
+    schedule.mkdir(parents=True)
+    run = start(command, folder, **{"STANDIN_SCHEDULE": str(schedule), "TPROF_TIMING": timing, **settings})
+    assert run.code == code, run.stderr
+    return run
+
+
+def trainer(folder, timing, code=0, **settings):
+    command = [BUILD / "native_trainer", "--ranks", RANKS, "--steps", STEPS]
+    return traced(command, folder, timing, code, **{"STANDIN_LATENCY_US": str(LATENCY_US), **settings})
+
+
+def ran(folder, file):
+    """Returns what ran on the devices, by name: (began, ended) in ns, on the axis of the rank file."""
+    base = file.header["monotonic_ns"]
+    table = collections.defaultdict(list)
+    for line in (folder / "schedule" / f"schedule-{file.header['pid']}").read_text().splitlines():
+        _, what, _, began, ended, *_ = line.split()
+        table[what].append((int(began) - base, int(ended) - base))
+    return table
+
+
+def device_lines(file):
+    return [line for line in file.lines if line.get("cat") == "DEVICE"]
