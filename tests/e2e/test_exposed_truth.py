@@ -51,9 +51,9 @@ LONG_STEPS = {"light_second_stream": 8, "other_stream_first": 12}
     "shape, ending, timing", some_ends(SHAPES, "events", 2) + some_ends(SHAPES, "events:16", 1)
 )
 def test_what_is_printed_is_what_ran(shape, ending, timing, tmp_path):
-    run, schedule = play(tmp_path, shape, ending, timing, LONG_STEPS.get(shape, 20))
+    run = play(tmp_path, shape, ending, timing, LONG_STEPS.get(shape, 20))
     name, expected = SHAPES[shape]
-    calls = by_name(truths(schedule, run.ranks()))[name]
+    calls = by_name(truths(tmp_path, run.ranks()))[name]
     if expected is not None:
         # Most calls have this share: a machine without a core for the host makes some worse.
         assert statistics.median(c.exposed / c.took for c in calls) == pytest.approx(expected, abs=0.05)
@@ -61,7 +61,7 @@ def test_what_is_printed_is_what_ran(shape, ending, timing, tmp_path):
     some_only = ":" in timing or shape == "queued_ahead"
     always_known = SHAPES[shape][0] if "nccl" in SHAPES[shape][0] or ":" not in timing else None
     may_be_unknown = {name for name in printed(run.traces) if some_only and name != always_known}
-    assert differences(run, schedule, may_be_unknown) == []
+    assert differences(run, tmp_path, may_be_unknown) == []
 
 
 SCHEDULE = """\
@@ -102,21 +102,21 @@ HOST_LATE = ("cpu_bound",)
 
 @pytest.mark.parametrize("shape, ending, timing", some_ends(MORE, "events", 1) + some_ends(MORE if ALL else MORE[::2], "events:16", 1))
 def test_of_other_shapes_too(shape, ending, timing, tmp_path):
-    run, schedule = play(tmp_path, shape, ending, timing, 20)
+    run = play(tmp_path, shape, ending, timing, 20)
     may_be_unknown = printed(run.traces).keys() if ":" in timing or shape in HOST_LATE else ()
-    assert differences(run, schedule, may_be_unknown) == []
+    assert differences(run, tmp_path, may_be_unknown) == []
 
 
 @pytest.mark.parametrize("every", [1, 3, 6, 7] if ALL else [1, 6])
 @pytest.mark.parametrize("shape", ["partly_hidden", "in_time", "fsdp2", "evaluation", "many_waits"])
 def test_a_host_that_is_away_between_a_mark_and_its_launch_makes_no_wrong_time(shape, every, tmp_path):
     """Times that are then unknown are not printed; those that are printed are right."""
-    run, schedule = play(tmp_path, shape, "item", "events", 20, STANDIN_SLOW_LAUNCH=f"2000:{every}")
-    assert differences(run, schedule, printed(run.traces).keys()) == []
+    run = play(tmp_path, shape, "item", "events", 20, STANDIN_SLOW_LAUNCH=f"2000:{every}")
+    assert differences(run, tmp_path, printed(run.traces).keys()) == []
 
 
 def test_what_is_not_known_is_said_with_its_reason(tmp_path):
-    run, _ = play(tmp_path, "cpu_bound", "nothing", "events", 20)
+    run = play(tmp_path, "cpu_bound", "nothing", "events", 20)
     (file,) = run.ranks()
     told = sum(row.get("exposure_known", 0) for row in file.ledger_rows() if row["name"] == "ncclAllReduce")
     ((why, calls),) = file.footer["exposure_lost"].items()
@@ -141,22 +141,22 @@ if ALL:
 @pytest.mark.parametrize("kind, end", TRAINED)
 def test_unmodified_pytorch(torch, kind, end, tmp_path):
     """Kernels are so long that the device, not the host, holds up a step."""
-    run, schedule = trained(
+    run = trained(
         tmp_path, "trained.py", "events", arguments=(kind, end, "--steps", "4"),
         STANDIN_LATENCY_US="3000", STANDIN_KERNEL_US="1500",
     )  # fmt: skip
-    assert differences(run, schedule) == []
+    assert differences(run, tmp_path) == []
 
 
 @pytest.mark.parametrize("timing", TIMINGS)
 def test_fsdp2(torch, timing, tmp_path):
     """Each step ends with .item(). Reduce-scatters have a stream of their own, and share a communicator with
     the all-gathers."""
-    run, schedule = trained(
+    run = trained(
         tmp_path, "fsdp2.py", timing, arguments=("--steps", "8"), STANDIN_LATENCY_US="3000", STANDIN_KERNEL_US="300"
     )
     may_be_unknown = printed(run.traces).keys() if ":" in timing else ()
-    assert differences(run, schedule, may_be_unknown) == []
+    assert differences(run, tmp_path, may_be_unknown) == []
 
 
 # A device that is as prompt as a GPU, with calls and kernels as short as there.
@@ -167,11 +167,11 @@ PROMPT = {"STANDIN_SPIN_US": "200", "STANDIN_LATENCY_US": "150", "STANDIN_KERNEL
 def test_kernels_that_are_shorter_than_the_host_takes_to_launch_them(torch, kind, host_us, tmp_path):
     """The device is idle between any two kernels, so next to nothing hides a call. One rank, since two
     would take the cores from their devices."""
-    run, schedule = trained(
+    run = trained(
         tmp_path, "trained.py", "events", ranks=1, arguments=(kind, "item", "--steps", "12", "--host-us", str(host_us)),
         **PROMPT,
     )  # fmt: skip
-    calls = by_name(truths(schedule, run.ranks()))["ncclAllReduce"]
+    calls = by_name(truths(tmp_path, run.ranks()))["ncclAllReduce"]
     truth = sum(call.exposed for call in calls) / sum(call.took for call in calls)
     figures = printed(run.traces)["ncclAllReduce"]
     assert truth > 0.9
@@ -182,12 +182,12 @@ def test_kernels_that_are_shorter_than_the_host_takes_to_launch_them(torch, kind
 def test_a_host_that_sleeps_lets_its_device_idle(torch, tmp_path):
     """Readers take half of what is unsure for computation. Kernels of 50 us, and 30 ms of sleep in a step.
     Where a host is kept from its core in a launch, nobody knows when that kernel began."""
-    run, schedule = trained(
+    run = trained(
         tmp_path, "trained.py", "events", ranks=1, arguments=("ddp", "item", "--steps", "12", "--sleep-ms", "30"),
         **PROMPT | {"STANDIN_KERNEL_US": "50"},
     )  # fmt: skip
     (file,) = run.ranks()
-    work = device_truth.work_of(schedule / f"schedule-{file.header['pid']}")
+    work = device_truth.ran_of(tmp_path, file)
     truth = sum(to - begin for begin, to in device_truth.computation(work, 0)) / 1e6
     lines = [line for line in file.lines if line.get("cat") == "BUSY"]
     sure = sum(line["dur"] for line in lines if not line["args"].get("unsure")) / 1e3

@@ -9,6 +9,7 @@
 import dataclasses
 import pathlib
 
+from lib.rankfile import RankFile
 from lib.spans import covered, union
 
 
@@ -56,6 +57,11 @@ def work_of(path: pathlib.Path) -> list[Work]:
         times = (int(reached), int(began), int(ended))
         found.append(Work(int(stream), what, *times, int(device), int(calls), in_graph == "1", way))
     return sorted(found, key=lambda work: (work.began, work.ended))
+
+
+def ran_of(folder: pathlib.Path, file: RankFile) -> list[Work]:
+    """Returns what ran for the process of a rank file, by the schedule in a folder of lib/timed.py's."""
+    return work_of(folder / "schedule" / f"schedule-{file.header['pid']}")
 
 
 def is_copy(work: Work) -> bool:

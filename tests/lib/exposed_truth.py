@@ -6,8 +6,9 @@ import dataclasses
 import itertools
 
 from lib import device_truth, device_work
-from lib.launch import start, without_agent
+from lib.launch import without_agent
 from lib.rankfile import untimed
+from lib.timed import traced
 from lib.tool import summary_of
 
 # A kernel takes a microsecond for each block, a call or copy one for each byte.
@@ -55,11 +56,9 @@ def name_of(call):
     return key("+".join(call.names), call.work.way)
 
 
-def truths(schedule, files):
+def truths(folder, files):
     """Returns the calls of each rank."""
-    return [
-        device_truth.calls_of(device_truth.work_of(schedule / f"schedule-{file.header['pid']}")) for file in files
-    ]
+    return [device_truth.calls_of(device_truth.ran_of(folder, file)) for file in files]
 
 
 def by_name(calls):
@@ -116,7 +115,7 @@ def wrong_groups(file, calls):
     return wrong
 
 
-def differences(run, schedule, may_be_unknown=()):
+def differences(run, folder, may_be_unknown=()):
     """Returns what is printed wrong, in words. Names without a known time must be in `may_be_unknown`."""
     files = run.ranks()
     told, wrong = printed(run.traces), []
@@ -126,7 +125,7 @@ def differences(run, schedule, may_be_unknown=()):
         without = sum(row["calls"] - row["device_timed"] for row in direct)
         if lost != without:
             wrong.append(f"{without} calls without device time, {lost} with a reason")
-    of_ranks = truths(schedule, files)
+    of_ranks = truths(folder, files)
     for file, of_rank in zip(files, of_ranks, strict=True):
         wrong += wrong_groups(file, of_rank)
     timed = timed_ones(of_ranks, files)
@@ -189,22 +188,9 @@ def share(part, whole):
 
 def trained(folder, script, timing, ranks=2, arguments=(), **device):
     """Runs unmodified PyTorch, whose copies, calls and kernels take as long as `device` says."""
-    schedule = folder / "schedule"
-    schedule.mkdir(parents=True)
-    run = start(
-        without_agent(script, ranks, arguments), folder, TPROF_TIMING=timing, STANDIN_SCHEDULE=str(schedule), **device
-    )
-    assert run.code == 0, run.stderr
-    return run, schedule
+    return traced(without_agent(script, ranks, arguments), folder, timing, **device)
 
 
 def play(folder, shape, ending, timing="events", steps=20, code=0, **settings):
-    """Runs a shape of training of device_work.py. Returns the run and the folder of its schedule."""
-    schedule = folder / "schedule"
-    schedule.mkdir(parents=True)
-    run = start(
-        device_work.command(shape, ending, steps), folder, TPROF_TIMING=timing,
-        STANDIN_SCHEDULE=str(schedule), **DEVICE, **settings,
-    )  # fmt: skip
-    assert run.code == code, run.stderr
-    return run, schedule
+    """Runs a shape of training of device_work.py."""
+    return traced(device_work.command(shape, ending, steps), folder, timing, code, **DEVICE, **settings)

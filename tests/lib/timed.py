@@ -2,6 +2,7 @@
 
 import collections
 
+from lib import device_truth
 from lib.build import BUILD
 from lib.launch import start
 
@@ -25,11 +26,9 @@ def trainer(folder, timing, code=0, **settings):
 
 def ran(folder, file):
     """Returns what ran on the devices, by name: (began, ended) in ns, on the axis of the rank file."""
-    base = file.header["monotonic_ns"]
-    table = collections.defaultdict(list)
-    for line in (folder / "schedule" / f"schedule-{file.header['pid']}").read_text().splitlines():
-        _, what, _, began, ended, *_ = line.split()
-        table[what].append((int(began) - base, int(ended) - base))
+    base, table = file.header["monotonic_ns"], collections.defaultdict(list)
+    for work in device_truth.ran_of(folder, file):
+        table[work.what].append((work.began - base, work.ended - base))
     return table
 
 
