@@ -7,11 +7,8 @@ import math
 import signal
 
 import pytest
-from lib.build import BUILD, LIBTPROF
-from lib.contract import not_as_the_contract_says
-from lib.launch import start
-from lib.rankfile import lines_of
-from lib.tool import SUMMARY_SCHEMA, merged, told, tprof
+from lib.nvtx import event, ranges, run
+from lib.tool import SUMMARY_SCHEMA, told, tprof
 
 # nvtxPayloadType_t: 64 bits without and with a sign, double, 32 bits, float; and others.
 NONE, UINT64, INT64, DOUBLE, UINT32, INT32, FLOAT, NEWER = range(8)
@@ -31,26 +28,6 @@ def as_the_program_has_it(kind, value):
         return int(value)
     number = ctypes.c_float(float(value)).value if kind == FLOAT else float(value)
     return number if math.isfinite(number) else math.nan
-
-
-def event(what, name, domain="", category=0, color="", payload=(NONE, "0"), size="", version=3):
-    return "\t".join(map(str, (what, domain, f"{category:x}", color, *payload, size, version, name)))
-
-
-def run(folder, script, **variables):
-    folder.mkdir(exist_ok=True)
-    (folder / "script").write_text("\n".join(script) + "\n")
-    ours = {"RANK": "0", "WORLD_SIZE": "1", "NVTX_INJECTION64_PATH": str(LIBTPROF)}
-    done = start([BUILD / "nvtx_attributes", folder / "script"], folder, libraries=None, **(ours | variables))
-    assert done.stderr == ""
-    return done
-
-
-def ranges(folder):
-    """Returns the ranges of the merged trace, which must follow the schema, whether the processes closed or not."""
-    found = merged(folder / "traces", folder / "merged.json")
-    assert not_as_the_contract_says(lines_of(folder / "merged.json")) == []
-    return [line for line in found if line.get("cat") == "NVTX"]
 
 
 def attributes(line):
@@ -95,7 +72,7 @@ def folder(tmp_path_factory):
         script.append(event(what, name, domain, category, color, payload))
         if what in end:
             script.append(end[what].format(domain))
-    run(folder, script)
+    run(folder, ["copy", *script])
     return folder
 
 
@@ -128,7 +105,7 @@ def test_a_killed_process_keeps_what_its_open_ranges_had(tmp_path):
     second = {"category": 2, "payload": (DOUBLE, "0.25")}
     long = "a name that takes more than one record of 32 bytes"
     done = run(tmp_path, [
-        "category\t\t1\tdata", "category\tmine\t2\tother",
+        "copy", "category\t\t1\tdata", "category\tmine\t2\tother",
         event("push", "ended", **first), "pop\t",
         event("push", "outer", **first), event("push", "plain"), event("push", long, "mine", **second),
         event("start", "loading", "mine", **second), "kill",
@@ -153,7 +130,7 @@ def test_a_killed_process_keeps_what_its_open_ranges_had(tmp_path):
 
 def test_a_forked_child_has_the_names_of_categories_from_before(tmp_path):
     run(tmp_path, [
-        "category\t\t1\tdata", event("push", "before", category=1), "pop\t", "fork",
+        "copy", "category\t\t1\tdata", event("push", "before", category=1), "pop\t", "fork",
         "category\t\t2\tlater", event("push", "behind", category=1, payload=(UINT32, "5")), "pop\t",
         event("mark", "later", category=2),
     ])  # fmt: skip
@@ -172,7 +149,7 @@ def test_events_of_other_sizes_and_versions(tmp_path):
     given = {"category": 1, "color": "ff102030", "payload": (UINT64, "3")}
     script = [event("mark", f"{size}", **given, size=size) for size in (0, 16, 31, 32, 48, 96)]
     script += [event("mark", f"version {version}", **given, version=version) for version in (1, 2, 3, 4)]
-    run(tmp_path, script)
+    run(tmp_path, ["copy", *script])
     taken = {"category": 1, "color": "#102030", "payload": 3}
     found = {line["name"]: attributes(line) for line in ranges(tmp_path)}
     assert found == (
@@ -185,6 +162,6 @@ def test_names_of_categories_are_bounded_and_the_first_one_stays(tmp_path):
     script = [f"category\t\t{n:x}\tname {n} {'long' * 30}" for n in range(1, 301)]
     script += ["category\t\t3\tanother", "category\tmine\t3\tof a domain behind the 256th"]
     script += [event("mark", "m", category=n) for n in (3, 256, 257)] + [event("mark", "m", "mine", category=3)]
-    run(tmp_path, script)
+    run(tmp_path, ["copy", *script])
     names = [attributes(line)["category"] for line in ranges(tmp_path)]
     assert names == [f"name {n} {'long' * 30}"[:58] for n in (3, 256)] + [257, 3]

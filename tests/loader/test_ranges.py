@@ -1,33 +1,64 @@
 """The program's own NVTX ranges have a line each, on lanes of their own."""
 
 import collections
-import json
+import itertools
 import signal
 
 import pytest
-from lib.build import BUILD, LIBTPROF
-from lib.contract import not_as_the_contract_says
-from lib.launch import start
-from lib.rankfile import lines_of
-from lib.tool import merged, tprof
+from lib import nvtx
+from lib.nvtx import event, lines, ranges
+from lib.tool import tprof
 
 LANE = 1 << 22
+TEXTS = [
+    "", "tprof_footer", "process_name", '"quoted\\"\n\x01', "not utf-8: \udcff\udcc3 end", "x" * 5000,
+    "y" * 127 + "\u00e9 is cut", "z" * 126 + "\u00e9", "v" * 33,
+]  # fmt: skip
+
+
+def within(name, *inner):
+    return [f"pushA\t{name}", *inner, "pop"]
+
+
+NAMES = [f"step {i}" for i in range(10000)]
+# What the program does; a copy begins a session.
+SCENARIOS = {
+    "nested": ["copy", *within("outer", *itertools.chain(*(within(f"inner {i}", "copy") for i in range(3))))],
+    "every_kind": [
+        "copy", event("push", "of an event"), "pop", "pushW", "pop", "pushR\tPython\tregistered", "pop\tPython",
+        "markA\tmark", event("mark", "of an event"), "markW", "markR\tPython\tregistered",
+        "startA\tstarted", "end", "startW", "end", event("start", "of an event"), "end", "startR\tPython\tregistered", "end",
+        event("push", "", size=0, version=0), "pop",
+    ],
+    # The first is ended by another thread, the second twice; pushed ones are popped crosswise, and once too often.
+    "overlapping": [
+        "copy", "startA\tfirst", "startA\tsecond", "end\t0\tbeside", "end\t1", "end\t1",
+        event("push", "below", "a"), event("push", "above", "b"), "pop\ta", "pop\tb", "pop\tb",
+    ],
+    "any_name": ["copy", *itertools.chain(*(within(text) for text in TEXTS))],
+    "threads": ["copy", "threads\t4\t250"],
+    "flood": ["copy", *itertools.chain(*(within(name, *["copy"] * (i % 100 == 0)) for i, name in enumerate(NAMES)))],
+    "killed": ["copy", "pushA\tstep 1", *within("forward"), "startA\tloading", "startA\tloaded", "end", "pushA\tlayer 3", "kill"],
+    "forked": [
+        "copy", "pushA\tparent", "startA\tparent's", "fork\t6", *within("child"), "pop", "end", *within("child too"), "end", "pop",
+    ],
+    "before": [
+        *within("over before"), "pushA\touter", event("push", "popped from under another"), event("push", "inner", "early"),
+        "pop", "copy", "pop\tearly", *within("next"), "pop",
+    ],
+    "no_calls": 100 * within("alone", "markA\talone", "startA\talone", "end"),
+    # There is room for 32 in each other, and 64 started.
+    "too_many": ["copy", *40 * ["pushA\tdeep"], *40 * ["pop"], *70 * ["startA\tstarted"], *(f"end\t{n}" for n in range(70))],
+    "new_strings": [
+        "copy", "register\tmany\t30000", *(f"register\tdomain {i}\t0" for i in range(100)),
+        *(word for name in ("name 0", "one too many") for word in (f"pushR\tmany\t{name}", "pop\tmany")),
+        event("push", "in no domain", "one too many"), "pop\tone too many",
+    ],
+}  # fmt: skip
+
+
 def run(folder, scenario, **variables):
-    ours = {"RANK": "0", "WORLD_SIZE": "1", "NVTX_INJECTION64_PATH": str(LIBTPROF)}
-    done = start([BUILD / "nvtx_ranges", scenario], folder, libraries=None, **(ours | variables))
-    assert done.stderr == ""
-    return done
-
-
-def lines(folder):
-    """Returns the lines of all processes, whether they closed or not; they must follow the schema."""
-    found = merged(folder / "traces", folder / "merged.json")
-    assert not_as_the_contract_says(lines_of(folder / "merged.json")) == []
-    return found
-
-
-def ranges(folder):
-    return [line for line in lines(folder) if line.get("cat") == "NVTX"]
+    return nvtx.run(folder, SCENARIOS[scenario], **variables)
 
 
 def named(found, phase="X"):
@@ -58,7 +89,7 @@ def test_pushed_ranges_are_lines_on_a_lane_beside_their_thread(tmp_path):
     lanes = {line["tid"]: line["args"]["name"] for line in everything if line["name"] == "thread_name"}  # fmt: skip
     thread = copies[0]["tid"]
     assert {line["tid"] for line in found.values()} == {LANE + thread}
-    assert lanes == {thread: "nvtx_ranges", LANE + thread: "NVTX nvtx_ranges"}
+    assert lanes == {thread: "nvtx_script", LANE + thread: "NVTX nvtx_script"}
 
 
 def test_every_kind_of_range_and_mark_has_its_line(tmp_path):
@@ -99,9 +130,9 @@ def test_any_name_arrives_as_valid_text_cut_between_characters(tmp_path):
 
 
 def test_ranges_of_many_threads_are_there_to_the_last(tmp_path):
-    made = json.loads(run(tmp_path, "threads").stdout)
+    run(tmp_path, "threads")
     found = ranges(tmp_path)
-    assert named(found) == made and len(made) == 1000
+    assert named(found) == {f"thread {t} step {i}": 1 for t in range(4) for i in range(250)}
     lanes = collections.defaultdict(set)
     for line in found:
         lanes[line["name"].split()[1]].add(line["tid"])
@@ -112,13 +143,13 @@ def test_ranges_of_many_threads_are_there_to_the_last(tmp_path):
 @pytest.mark.parametrize("settings", [{}, {"TPROF_RING": "1024"}, {"TPROF_QUOTA": "40KiB"}])
 def test_ranges_without_a_line_are_counted_and_cost_no_call_its_line(tmp_path, settings):
     """The program makes thousands of names, each new."""
-    made = json.loads(run(tmp_path, "flood", **settings).stdout)
+    run(tmp_path, "flood", **settings)
     everything = lines(tmp_path)
     found = named([line for line in everything if line.get("cat") == "NVTX"])
-    assert set(found) <= set(made) and set(found.values()) == {1}
+    assert set(found) <= set(NAMES) and set(found.values()) == {1}
     lost = dropped(tmp_path)
     assert set(lost) <= {"quota", "ring"}
-    assert len(found) + sum(lost.values()) == len(made) == 10000
+    assert len(found) + sum(lost.values()) == len(NAMES)
     footer = everything[-1]["args"]
     assert sum(line.get("cat") == "H2D" for line in everything) == 101 and footer["dropped"] == {}
     if "TPROF_QUOTA" in settings:
