@@ -21,7 +21,7 @@ def within(name, *inner):
 
 
 NAMES = [f"step {i}" for i in range(10000)]
-# What the program does; a copy begins a session.
+# The program does this; a copy begins a session.
 SCENARIOS = {
     "nested": ["copy", *within("outer", *itertools.chain(*(within(f"inner {i}", "copy") for i in range(3))))],
     "every_kind": [
