@@ -5,7 +5,7 @@ import dataclasses
 import json
 
 import pytest
-from lib import figures, random_calls, rankfile
+from lib import figures, graphs, random_calls, rankfile
 from lib.build import BUILD
 from lib.contract import SCHEMA
 from lib.launch import ALL_RANKS, start
@@ -77,7 +77,7 @@ def test_counts_are_the_tallys_and_where_nothing_is_asked_for_nothing_is_timed(t
 
 @pytest.mark.parametrize("timing", ["events", "cupti"])
 def test_a_graphs_launch_has_one_time_for_all_that_it_executes(timing, tmp_path):
-    run = traced([BUILD / "graphs", "several_streams"], tmp_path, timing, STANDIN_LATENCY_US="500")
+    run = traced(graphs.command("several_streams"), tmp_path, timing, STANDIN_LATENCY_US="500")
     (file,) = run.ranks()
     launches = [e for e in file.lines if e.get("cat") == "GRAPH"]
     times = [line for line in device_lines(file) if line["name"] == "cudaGraphLaunch"]
