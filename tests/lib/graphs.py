@@ -1,4 +1,4 @@
-"""What the client graphs.cpp is told to do with CUDA graphs, by the name of the situation."""
+"""The situations of CUDA graphs in which the client graphs.cpp is put, by name."""
 
 from lib.build import BUILD
 
