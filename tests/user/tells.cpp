@@ -1,14 +1,17 @@
-// Speaks through tprof.h, and prints what it told.
+// Speaks through tprof.h, and prints what it was told.
 //
-//   user_tells once        each function once
-//   user_tells wrong       calls that are refused, and a line of their results
-//   user_tells random SEED THREADS TURNS
-//   user_tells deep N      N scopes in one another, all ended
-//   user_tells kill N      N scopes, flushed; one open; then SIGKILL
-//   user_tells many N      N scopes of durations by a formula, and what tprof_totals has of them
-//   user_tells alike       52 scopes of names that differ in their last letter, with and without a
-//                          category
-//   user_tells fork        a child ends its parent's scopes, and has one of its own
+//   user_tells once          each function once
+//   user_tells many N        N scopes of durations by a formula, and what tprof_totals has of them
+//   user_tells script FILE...  does what the lines of a file say, and prints their results; each
+//   file has a thread
+//
+// A line has words separated by tabs. NULL is no name; K is any number by which a range is ended.
+//
+//   push NAME [ELEMENTS BYTES CATEGORIES]   start K NAME [ELEMENTS BYTES CATEGORIES]
+//   pop NAME [ELEMENTS BYTES ERROR]         end K [ELEMENTS BYTES ERROR]
+//   instant NAME    phase NAME    step N    flush    counter NAME KEY=VALUE...
+//   fork N    a child does the next N lines, and the parent those behind them
+//   kill
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,11 +19,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
+#include <fstream>
+#include <functional>
 #include <map>
-#include <mutex>
-#include <random>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,189 +33,6 @@
 extern "C" int tell_all_once(void);
 
 namespace {
-
-// The program's own counts.
-struct Told {
-  std::uint64_t count, elements, bytes, errors;
-};
-std::map<std::string, Told> g_told;
-std::map<std::string, std::vector<double>> g_counted;
-std::mutex g_lock;
-
-void told(const std::string& name, std::uint64_t elements, std::uint64_t bytes, bool error) {
-  const std::lock_guard guard(g_lock);
-  Told& t = g_told[name];
-  ++t.count;
-  t.elements += elements;
-  t.bytes += bytes;
-  t.errors += error ? 1 : 0;
-}
-
-void print() {
-  std::printf("{\"scopes\":{");
-  const char* comma = "";
-  for (const auto& [name, t] : g_told) {
-    std::printf("%s\"%s\":[%lu,%lu,%lu,%lu]", comma, name.c_str(), t.count, t.elements, t.bytes,
-                t.errors);
-    comma = ",";
-  }
-  std::printf("},\"counters\":{");
-  comma = "";
-  for (const auto& [name, values] : g_counted) {
-    std::printf("%s\"%s\":[", comma, name.c_str());
-    for (std::size_t i = 0; i < values.size(); ++i)
-      std::printf("%s%.17g", i == 0 ? "" : ",", values[i]);
-    std::printf("]");
-    comma = ",";
-  }
-  std::printf("}}\n");
-}
-
-bool all_well = true;
-void expect(bool well) {
-  all_well = all_well && well;
-}
-
-struct Open {
-  std::string name;
-  std::uint64_t id, elements, bytes;
-};
-
-class Speaker {
- public:
-  explicit Speaker(std::uint64_t seed) : random_(seed) {}
-
-  void turn() {
-    switch (random_() % 8) {
-      case 0:
-      case 1:
-        return begin(true);
-      case 2:
-        return begin(false);
-      case 3:
-      case 4:
-      case 5:
-        return end();
-      case 6:
-        expect(tprof_instant("instant") == TPROF_OK);
-        return told("instant", 0, 0, false);
-      default:
-        return count();
-    }
-  }
-  void finish() {
-    while (!pushed_.empty() || !started_.empty()) end();
-  }
-
- private:
-  static constexpr std::size_t kMost = 16;  // fewer than there is room for: nothing may be dropped
-
-  tprof_with with() {
-    tprof_with w = {};
-    if (random_() % 2 == 0) w.elements = random_() % 1000;
-    if (random_() % 2 == 0) w.bytes = random_() >> 20;
-    return w;
-  }
-
-  void begin(bool push) {
-    std::vector<Open>& to = push ? pushed_ : started_;
-    if (to.size() == (push ? kMost : 4)) return;
-    tprof_with w = with();
-    Open open = {(push ? "scope " : "async ") + std::to_string(random_() % 5), 0, w.elements,
-                 w.bytes};
-    if (random_() % 3 == 0) w.categories = open.name.back() < '3' ? "low" : "high,odd";
-    if (push) {
-      expect(tprof_push_with(open.name.c_str(), &w) == TPROF_OK);
-    } else {
-      open.id = tprof_start_with(open.name.c_str(), &w);
-    }
-    to.push_back(open);
-  }
-
-  void end() {
-    const bool push = started_.empty() || (!pushed_.empty() && random_() % 2 == 0);
-    std::vector<Open>& of = push ? pushed_ : started_;
-    if (of.empty()) return;
-    tprof_with w = with();
-    const bool error = random_() % 4 == 0;
-    if (error) w.error = "std::runtime_error";
-    std::size_t i = push ? of.size() - 1 : random_() % of.size();
-    // Ends the innermost one of this name.
-    const bool by_name = push && random_() % 4 == 0;
-    if (by_name) {
-      const std::string name = of[random_() % of.size()].name;
-      while (of[i].name != name) --i;
-    }
-    const Open open = of[i];
-    of.erase(of.begin() + static_cast<std::ptrdiff_t>(i));
-    expect((push ? tprof_pop_with(by_name ? open.name.c_str() : nullptr, &w)
-                 : tprof_end_with(open.id, &w)) == TPROF_OK);
-    if (!push && random_() % 4 == 0) expect(tprof_end(open.id) == TPROF_NOT_OPEN || open.id == 0);
-    told(open.name, open.elements + w.elements, open.bytes + w.bytes, error);
-  }
-
-  void count() {
-    const char* keys[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
-    const std::size_t n = 1 + random_() % 8;
-    const std::string name = "counter " + std::to_string(n);
-    std::vector<double> values;
-    for (std::size_t i = 0; i < n; ++i) {
-      values.push_back(random_() % 2 == 0 ? static_cast<double>(random_() % 1000)
-                                          : static_cast<double>(random_()) / 7.0);
-    }
-    expect(tprof_counter(name.c_str(), keys, values.data(), n) == TPROF_OK);
-    const std::lock_guard guard(g_lock);
-    auto& all = g_counted[name];
-    all.insert(all.end(), values.begin(), values.end());
-  }
-
-  std::mt19937_64 random_;
-  std::vector<Open> pushed_;
-  std::vector<Open> started_;
-};
-
-void random_turns(std::uint64_t seed, int threads, int turns) {
-  std::vector<std::thread> all;
-  for (int t = 0; t < threads; ++t) {
-    all.emplace_back([=] {
-      Speaker speaker(seed * 1000 + static_cast<std::uint64_t>(t));
-      for (int i = 0; i < turns; ++i) {
-        speaker.turn();
-        if (i % 200 == 199) expect(tprof_flush(60'000) == TPROF_OK);  // the ring never fills up
-      }
-      speaker.finish();
-    });
-  }
-  for (auto& t : all) t.join();
-}
-
-void wrong() {
-  const char* keys[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
-  const char* twice[] = {"a", "a"};
-  const double values[9] = {};
-  const std::string longest(126, 'n');
-  const tprof_with none = {};
-  tprof_push("there");
-  const int results[] = {
-      tprof_pop("nothing"),
-      tprof_push(nullptr),
-      tprof_push(""),
-      tprof_instant(""),
-      tprof_instant(nullptr),
-      tprof_phase("sleeping"),
-      tprof_step(-3),
-      tprof_counter("many", keys, values, 9),
-      tprof_counter("none", keys, values, 0),
-      tprof_counter("twice", twice, values, 2),
-      tprof_counter(longest.c_str(), keys, values, 1),
-      tprof_end(12345),
-      tprof_pop_with("there", &none),
-      tprof_pop(nullptr),
-      tprof_end(0),
-  };
-  for (const int result : results) std::printf("%d ", result);
-  std::printf("\n");
-}
 
 std::uint64_t realtime_ns() {
   timespec now{};
@@ -234,67 +54,125 @@ void many(std::uint64_t n) {
     tprof_push_with("many", &with);
     with.time_ns = begin_ns + 1 + i * 7919 % kLongest;
     with.elements = i % 3;
-    expect(tprof_pop_timed("many", &with) == static_cast<std::int64_t>(with.time_ns - begin_ns));
+    if (tprof_pop_timed("many", &with) != static_cast<std::int64_t>(with.time_ns - begin_ns))
+      std::exit(1);
   }
   std::vector<char> json(1 << 16);
-  expect(tprof_totals(json.data(), json.size()) <= json.size());
+  if (tprof_totals(json.data(), json.size()) > json.size()) std::exit(1);
   std::printf("%s\n", json.data());
 }
 
-void alike() {
-  tprof_with in_category = {};
-  in_category.categories = "one";
-  for (char last = 'a'; last <= 'z'; ++last) {
-    const std::string name = std::string("name") + last;
-    tprof_push(name.c_str());
-    tprof_pop(nullptr);
-    tprof_push_with(name.c_str(), &in_category);
-    tprof_pop(nullptr);
-  }
+using Words = std::vector<std::string>;
+
+const char* text(const Words& words, std::size_t i) {
+  return i >= words.size() || words[i] == "NULL" ? nullptr : words[i].c_str();
+}
+std::uint64_t number(const Words& words, std::size_t i) {
+  return i < words.size() ? std::strtoull(words[i].c_str(), nullptr, 10) : 0;
+}
+tprof_with with(const Words& words, std::size_t i, bool begins) {
+  tprof_with w = {};
+  w.elements = number(words, i);
+  w.bytes = number(words, i + 1);
+  (begins ? w.categories : w.error) = text(words, i + 2);
+  return w;
 }
 
-void forked() {
-  tprof_push("parent's");
-  const std::uint64_t id = tprof_start("parent's own");
-  const pid_t child = fork();
-  if (child == 0) {
-    expect(tprof_end(id) == TPROF_OK && tprof_pop(nullptr) == TPROF_OK);  // these are not its own
-    expect(tprof_push("child's") == TPROF_OK && tprof_pop(nullptr) == TPROF_OK);
-    expect(tprof_pop(nullptr) == TPROF_NOT_OPEN);
-    std::exit(all_well ? 0 : 1);
+int count(const Words& words) {
+  std::vector<std::string> names;
+  std::vector<const char*> keys;
+  std::vector<double> values;
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    const std::size_t at = words[i].find('=');
+    names.push_back(words[i].substr(0, at));
+    values.push_back(std::strtod(words[i].c_str() + at + 1, nullptr));
   }
-  int status = 1;
-  waitpid(child, &status, 0);
-  expect(status == 0 && tprof_end(id) == TPROF_OK && tprof_pop(nullptr) == TPROF_OK);
+  for (const std::string& name : names) keys.push_back(name.c_str());
+  return tprof_counter(text(words, 1), keys.data(), values.data(), keys.size());
 }
+
+class Speaker {
+ public:
+  int says(const Words& words) {
+    const std::string& what = words[0];
+    if (what == "push") {
+      const tprof_with w = with(words, 2, true);
+      return tprof_push_with(text(words, 1), &w);
+    }
+    if (what == "pop") {
+      const tprof_with w = with(words, 2, false);
+      return tprof_pop_with(text(words, 1), &w);
+    }
+    if (what == "start") {
+      const tprof_with w = with(words, 3, true);
+      started_[number(words, 1)] = tprof_start_with(text(words, 2), &w);
+      return 0;
+    }
+    if (what == "end") {
+      const tprof_with w = with(words, 2, false);
+      const auto found = started_.find(number(words, 1));
+      return tprof_end_with(found == started_.end() ? number(words, 1) : found->second, &w);
+    }
+    if (what == "instant") return tprof_instant(text(words, 1));
+    if (what == "phase") return tprof_phase(text(words, 1));
+    if (what == "step") return tprof_step(std::atoi(words[1].c_str()));
+    if (what == "counter") return count(words);
+    if (what == "flush") return tprof_flush(60'000);
+    return std::raise(SIGKILL);
+  }
+
+  // Returns the results of all lines.
+  std::string reads(const char* file) {
+    std::vector<Words> lines;
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);) {
+      std::istringstream all(line);
+      Words& words = lines.emplace_back();
+      for (std::string word; std::getline(all, word, '\t');) words.push_back(word);
+      if (words.size() == 1) words.emplace_back();
+    }
+    std::string results;
+    std::size_t end = lines.size();
+    bool child = false;
+    for (std::size_t i = 0; i < end; ++i) {
+      if (lines[i][0] != "fork") {
+        results += std::to_string(says(lines[i])) + ' ';
+        continue;
+      }
+      const std::size_t last = i + number(lines[i], 1);
+      if (fork() == 0) {
+        child = true;
+        end = last + 1;
+      } else {
+        wait(nullptr);
+        i = last;
+      }
+    }
+    if (child) {
+      std::printf("%s\n", results.c_str());
+      std::exit(0);
+    }
+    return results;
+  }
+
+ private:
+  std::map<std::uint64_t, std::uint64_t> started_;
+};
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
-  const auto number = [&](int i) { return argc > i ? std::strtoull(argv[i], nullptr, 10) : 0; };
   if (what == "once") return tell_all_once();
-  if (what == "wrong") wrong();
-  if (what == "fork") forked();
-  if (what == "many") many(number(2));
-  if (what == "alike") alike();
-  if (what == "deep") {
-    for (std::uint64_t i = 0; i < number(2); ++i) expect(tprof_push("deep") == TPROF_OK);
-    for (std::uint64_t i = 0; i < number(2); ++i) expect(tprof_pop("deep") == TPROF_OK);
-    expect(tprof_pop("deep") == (tprof_enabled() != 0 ? TPROF_NOT_OPEN : TPROF_OK));
+  if (what == "many") many(std::strtoull(argv[2], nullptr, 10));
+  if (what != "script") return 0;
+  std::vector<std::string> results(static_cast<std::size_t>(argc));
+  std::vector<std::thread> threads;
+  for (int i = 3; i < argc; ++i) {
+    threads.emplace_back(
+        [&, i] { results[static_cast<std::size_t>(i)] = Speaker().reads(argv[i]); });
   }
-  if (what == "kill") {
-    for (std::uint64_t i = 0; i < number(2); ++i) {
-      tprof_push("done");
-      tprof_pop(nullptr);
-    }
-    tprof_push("open");
-    tprof_step(3);
-    std::raise(SIGKILL);
-  }
-  if (what == "random") {
-    random_turns(number(2), static_cast<int>(number(3)), static_cast<int>(number(4)));
-    print();
-  }
-  return all_well ? 0 : 1;
+  results[2] = Speaker().reads(argv[2]);
+  for (std::thread& thread : threads) thread.join();
+  for (int i = 2; i < argc; ++i) std::printf("%s\n", results[static_cast<std::size_t>(i)].c_str());
 }
