@@ -1,5 +1,6 @@
 // device/exposure.h: how much of calls was exposed, for schedules whose answer is arithmetic.
 #include <algorithm>
+#include <vector>
 
 #include "catch2.h"
 #include "interpose_exposure_job.h"
@@ -18,61 +19,73 @@ void found_empty(Job& job, std::uint64_t last, std::uint64_t at, std::uint32_t l
   mark.empty = true;
 }
 
+// So many launches came, the first at `begins`, before a mark that was reached as it was made; in
+// ms.
+Mark& launched(Job& job, std::uint64_t begins, std::uint64_t at, std::uint32_t launches) {
+  Mark& mark = job.mark(kCompute, Mark::Kind::closes, at);
+  mark.begins_ns = begins * kMs;
+  mark.last_ns = mark.enqueued_ns = mark.made_ns = mark.at_ns;
+  mark.launches = launches;
+  return mark;
+}
+
 }  // namespace
 
-TEST_CASE("exposed is the part of a call in which no stream of its device computed") {
-  Job job;
-  job.computes(kCompute, 0, 22);
-  job.computes(kCompute, 30, 50);
-  job.call(10, 30);
-  const auto found = job.end();
-  CHECK(found.known == 1);
-  CHECK(found.device_ns == 20 * kMs);
-  CHECK(found.exposed_ns == 8 * kMs);
-  CHECK(found.late == 1);
+TEST_CASE("exposed is the part of a call from 10 to 30 in which no stream of its device computed") {
+  struct Span {
+    std::uint64_t stream, from, to;
+    std::uint8_t device = 0;
+  };
+  const struct {
+    const char* name;
+    std::vector<Span> computes;
+    std::uint64_t stream, exposed_ms, late;
+  } rows[] = {
+      {"one stream", {{kCompute, 0, 22}, {kCompute, 30, 50}}, kGather, 8, 1},
+      {"it came in time", {{kCompute, 0, 50}}, kGather, 0, 0},
+      {"moments in which two compute", {{kCompute, 0, 20}, {kOther, 15, 25}}, kGather, 5, 1},
+      {"its own stream hides nothing", {{kCompute, 0, 10}, {kOther, 15, 20}}, kCompute, 15, 1},
+      {"nor does another device", {{kCompute, 0, 5}, {kOther, 0, 50, 1}}, kGather, 20, 1},
+  };
+  for (const auto& row : rows) {
+    INFO(row.name);
+    Job job;
+    for (const Span& span : row.computes) {
+      job.mark(span.stream, Mark::Kind::opens, span.from).device = span.device;
+      job.mark(span.stream, Mark::Kind::closes, span.to).device = span.device;
+    }
+    job.call(10, 30, row.stream);
+    const auto found = job.end();
+    CHECK(found.known == 1);
+    CHECK(found.device_ns == 20 * kMs);
+    CHECK(found.exposed_ns == row.exposed_ms * kMs);
+    CHECK(found.late == row.late);
+  }
 }
 
-TEST_CASE("a call that came in time is not late") {
-  Job job;
-  job.computes(kCompute, 0, 50);
-  job.call(10, 30);
-  const auto found = job.end();
-  CHECK(found.known == 1);
-  CHECK(found.exposed_ns == 0);
-  CHECK(found.late == 0);
-}
-
-TEST_CASE("moments in which two streams compute hide a call once") {
-  Job job;
-  job.computes(kCompute, 0, 20);
-  job.computes(kOther, 15, 25);
-  job.call(10, 30);
-  CHECK(job.end().exposed_ns == 5 * kMs);
-}
-
-TEST_CASE("a call on the stream that computes is hidden by other streams only") {
-  Job job;
-  job.computes(kCompute, 0, 10);
-  job.computes(kOther, 15, 20);
-  job.call(10, 30, kCompute);
-  CHECK(job.end().exposed_ns == 15 * kMs);
-}
-
-TEST_CASE("other devices' computation hides nothing") {
-  Job job;
-  job.computes(kCompute, 0, 5);
-  job.mark(kOther, Mark::Kind::opens, 0).device = 1;
-  job.mark(kOther, Mark::Kind::closes, 50).device = 1;
-  job.call(10, 30);
-  CHECK(job.end().exposed_ns == 20 * kMs);
-}
-
-TEST_CASE("where no kernel was launched on the device nothing is known") {
-  Job job;
-  job.call(10, 30);
-  const auto found = job.end();
-  CHECK(found.unknown == 1);
-  CHECK(found.why == ExposureLost::no_launch);
+TEST_CASE("what is not known has a reason") {
+  for (const ExposureLost why : {ExposureLost::no_launch, ExposureLost::host_late,
+                                 ExposureLost::no_pair, ExposureLost::unread}) {
+    Job job;
+    if (why == ExposureLost::host_late) {  // it ran dry at an unknown time
+      job.mark(kCompute, Mark::Kind::opens, 0);
+      found_empty(job, 5, 40);
+      job.mark(kCompute, Mark::Kind::closes, 50);
+    }
+    if (why == ExposureLost::no_pair) {  // marks could not be made
+      job.computes(kCompute, 0, 5);
+      Mark& later = job.mark(kCompute, Mark::Kind::opens, 35);
+      later.unseen_before = true;
+      later.why = why;
+      job.mark(kCompute, Mark::Kind::closes, 50);
+    }
+    if (why == ExposureLost::unread)
+      job.mark(kCompute, Mark::Kind::opens, 15);  // nor what it did last
+    job.call(10, 30);
+    const auto found = job.end();
+    CHECK(found.unknown == 1);
+    CHECK(found.why == why);
+  }
 }
 
 TEST_CASE("a call waits until its streams are known, and no longer") {
@@ -100,16 +113,6 @@ TEST_CASE("a mark that is still to come holds back what began after it was put t
   CHECK(job.settle(false).known == 1);
 }
 
-TEST_CASE("a stream that ran dry at an unknown time makes a call unknown by more than the error") {
-  Job job;
-  job.mark(kCompute, Mark::Kind::opens, 0);
-  found_empty(job, 5, 40);
-  job.mark(kCompute, Mark::Kind::closes, 50);
-  job.call(10, 30);
-  const auto found = job.end();
-  CHECK(found.unknown == 1);
-  CHECK(found.why == ExposureLost::host_late);
-}
 TEST_CASE("a stream may have run dry while the host was away in making a mark") {
   for (const std::uint64_t made_ms : {10, 16, 14}) {  // at once, and before and after `at`
     Job job;
@@ -175,11 +178,7 @@ TEST_CASE("samples tell for how long a stream is idle between launches") {
   job.mark(kCompute, Mark::Kind::opens, 0);
   samples(job, 1, 10);
   // 100 launches, a tenth of a millisecond apart, without a mark between them.
-  Mark& mark = job.mark(kCompute, Mark::Kind::closes, 20);
-  mark.begins_ns = 10 * kMs;
-  mark.last_ns = mark.enqueued_ns = mark.made_ns = mark.at_ns;
-  mark.launches = 100;
-  mark.gaps[Mark::gap_kind(kMs / 10)] = 99;
+  launched(job, 10, 20, 100).gaps[Mark::gap_kind(kMs / 10)] = 99;
   job.call(10, 30);
   const auto found = job.end();
   CHECK(found.known == 1);
@@ -211,11 +210,7 @@ TEST_CASE("a sample of a device that has fallen behind its host does not count")
     behind.launches = 1;
     behind.sample = true;
   }
-  Mark& mark = job.mark(kCompute, Mark::Kind::closes, 200);
-  mark.begins_ns = 100 * kMs;
-  mark.last_ns = mark.enqueued_ns = mark.made_ns = mark.at_ns;
-  mark.launches = 1000;
-  mark.gaps[0] = 999;
+  launched(job, 100, 200, 1000).gaps[0] = 999;
   job.call(110, 190);
   const auto found = job.end();
   CHECK(found.unknown == 1);
@@ -233,11 +228,7 @@ TEST_CASE("nor does one behind a launch that took long, whose kernel ran nobody 
     slow.launches = 1;
     slow.sample = true;
   }
-  Mark& mark = job.mark(kCompute, Mark::Kind::closes, 200);
-  mark.begins_ns = 100 * kMs;
-  mark.last_ns = mark.enqueued_ns = mark.made_ns = mark.at_ns;
-  mark.launches = 1000;
-  mark.gaps[0] = 999;
+  launched(job, 100, 200, 1000).gaps[0] = 999;
   job.call(110, 190);
   CHECK(job.end().unknown == 1);
 }
@@ -295,28 +286,6 @@ TEST_CASE("where it ran dry unseen, one launch may have taken eight times as lon
   const auto found = job.end();
   CHECK(found.known == 1);
   CHECK(found.exposed_ns == 10 * kMs);
-}
-
-TEST_CASE("marks that could not be made leave doubt, and its reason") {
-  Job job;
-  job.computes(kCompute, 0, 5);
-  Mark& later = job.mark(kCompute, Mark::Kind::opens, 35);
-  later.unseen_before = true;
-  later.why = ExposureLost::no_pair;
-  job.mark(kCompute, Mark::Kind::closes, 50);
-  job.call(10, 30);
-  const auto found = job.end();
-  CHECK(found.unknown == 1);
-  CHECK(found.why == ExposureLost::no_pair);
-}
-
-TEST_CASE("what a stream did last is not known at the end") {
-  Job job;
-  job.mark(kCompute, Mark::Kind::opens, 15);
-  job.call(10, 30);
-  const auto found = job.end();
-  CHECK(found.unknown == 1);
-  CHECK(found.why == ExposureLost::unread);
 }
 
 TEST_CASE("hours of computation take no more room than what calls still need") {

@@ -39,8 +39,8 @@ struct Task {
   size_t count;
   ncclDataType_t type;
   ncclRedOp_t reduction = ncclSum;
-  std::shared_ptr<UserReduction> scaling{};
   int peer = 0;  // or root
+  std::shared_ptr<UserReduction> scaling{};
 };
 
 }  // namespace standin

@@ -87,13 +87,7 @@ ncclResult_t ncclAllReduce(const void* send, void* recv, size_t count, ncclDataT
 ncclResult_t ncclBroadcast(const void* send, void* recv, size_t count, ncclDataType_t type,
                            int root, ncclComm_t comm, cudaStream_t stream) {
   return enqueue(in_bcast ? "ncclBcast" : "ncclBroadcast", comm,
-                 {.function = Function::kBroadcast,
-                  .send = send,
-                  .recv = recv,
-                  .count = count,
-                  .type = type,
-                  .peer = root},
-                 stream);
+                 {Function::kBroadcast, send, recv, count, type, ncclSum, root}, stream);
 }
 ncclResult_t ncclBcast(void* buffer, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
                        cudaStream_t stream) {
@@ -104,14 +98,7 @@ ncclResult_t ncclBcast(void* buffer, size_t count, ncclDataType_t type, int root
 }
 ncclResult_t ncclReduce(const void* send, void* recv, size_t count, ncclDataType_t type,
                         ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
-  return enqueue("ncclReduce", comm,
-                 {.function = Function::kReduce,
-                  .send = send,
-                  .recv = recv,
-                  .count = count,
-                  .type = type,
-                  .reduction = op,
-                  .peer = root},
+  return enqueue("ncclReduce", comm, {Function::kReduce, send, recv, count, type, op, root},
                  stream);
 }
 ncclResult_t ncclAlltoAll(const void* send, void* recv, size_t count, ncclDataType_t type,
@@ -120,46 +107,22 @@ ncclResult_t ncclAlltoAll(const void* send, void* recv, size_t count, ncclDataTy
 }
 ncclResult_t ncclGather(const void* send, void* recv, size_t count, ncclDataType_t type, int root,
                         ncclComm_t comm, cudaStream_t stream) {
-  return enqueue("ncclGather", comm,
-                 {.function = Function::kGather,
-                  .send = send,
-                  .recv = recv,
-                  .count = count,
-                  .type = type,
-                  .peer = root},
+  return enqueue("ncclGather", comm, {Function::kGather, send, recv, count, type, ncclSum, root},
                  stream);
 }
 ncclResult_t ncclScatter(const void* send, void* recv, size_t count, ncclDataType_t type, int root,
                          ncclComm_t comm, cudaStream_t stream) {
-  return enqueue("ncclScatter", comm,
-                 {.function = Function::kScatter,
-                  .send = send,
-                  .recv = recv,
-                  .count = count,
-                  .type = type,
-                  .peer = root},
+  return enqueue("ncclScatter", comm, {Function::kScatter, send, recv, count, type, ncclSum, root},
                  stream);
 }
 ncclResult_t ncclSend(const void* send, size_t count, ncclDataType_t type, int peer,
                       ncclComm_t comm, cudaStream_t stream) {
-  return enqueue("ncclSend", comm,
-                 {.function = Function::kSend,
-                  .send = send,
-                  .recv = nullptr,
-                  .count = count,
-                  .type = type,
-                  .peer = peer},
+  return enqueue("ncclSend", comm, {Function::kSend, send, nullptr, count, type, ncclSum, peer},
                  stream);
 }
 ncclResult_t ncclRecv(void* recv, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
-  return enqueue("ncclRecv", comm,
-                 {.function = Function::kRecv,
-                  .send = nullptr,
-                  .recv = recv,
-                  .count = count,
-                  .type = type,
-                  .peer = peer},
+  return enqueue("ncclRecv", comm, {Function::kRecv, nullptr, recv, count, type, ncclSum, peer},
                  stream);
 }
 
