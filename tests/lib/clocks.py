@@ -12,11 +12,18 @@ COUNT = 1024  # float32, summed
 AHEAD_NS = 200_000  # from a host's call to its start on the device
 
 
-def clock_job(
-    folder: pathlib.Path, hosts: int, ranks_per_host: int, collectives: int,
+def clock_job(folder: pathlib.Path, *shape, **more) -> dict:
+    """Writes such a job, and returns its truth."""
+    job, truth = made(*shape, **more)
+    job.write(folder)
+    return truth
+
+
+def made(
+    hosts: int, ranks_per_host: int, collectives: int,
     seen: str = "device", sleeps: Iterable[tuple[int, int, int]] = (), seed: int = 1,
-) -> dict:  # fmt: skip
-    """Writes the rank files of a job in which ranks compute, come to a collective, wait for the last one and leave.
+) -> tuple[jobs.Job, dict]:  # fmt: skip
+    """Makes a job in which ranks compute, come to a collective, wait for the last one and leave.
     Returns when each came and left, in true nanoseconds. The files have the times that the hosts' clocks showed: they
     are off and run wrong. `seen`: collectives were timed on the "device", or are calls of the "host", which return at
     once. `sleeps`: (rank, before which collective, ns)."""
@@ -43,8 +50,7 @@ def clock_job(
             ops.append(jobs.Op("ncclAllReduce", n, COUNT, 0, "float32", "sum", begin_ns=begin, device=timed))
         host = rank // ranks_per_host
         job.ranks.append(jobs.Rank(ops, [0], host=host, clock_ns=zero + 699 * rank, monotonic_ns=5 * 10**9 + zero))
-    job.write(folder)
-    return truth
+    return job, truth
 
 
 def nanoseconds(micros: str) -> int:

@@ -1,10 +1,11 @@
 """Compares who came last to collectives with when ranks of a simulated job truly came."""
 
+import dataclasses
 import json
 import re
 
 import pytest
-from lib.clocks import clock_job
+from lib.clocks import clock_job, made
 from lib.rankfile import named, parsed
 from lib.tool import told, tprof
 
@@ -34,14 +35,10 @@ def last_arrivals(truth, ranks):
 @pytest.mark.parametrize(("hosts", "rank"), [(1, 1), (2, 1), (2, 2)])
 def test_behind_the_first_difference_nobody_is_late(hosts, rank, tmp_path):
     """From there on the numbers of one rank's collectives are those of others: it is one ahead, and seems early."""
-    clock_job(tmp_path / "run", hosts, 4 // hosts, 300, sleeps=[(0, seq, SECOND // 5) for seq in range(150, 300, 10)])
-    file = tmp_path / f"run/rank-{rank:05}.json"
-    lines = file.read_text().splitlines(keepends=True)
-    for i, line in enumerate(lines):
-        if '"seq":100,' in line:
-            lines[i] = line.replace("ALLREDUCE", "ALLGATHER").replace("AllReduce", "AllGather").replace(',"reduce":"sum"', "")
-    file.write_text("".join(lines))
-    found = lateness(tmp_path / "run")
+    job, _ = made(hosts, 4 // hosts, 300, sleeps=[(0, seq, SECOND // 5) for seq in range(150, 300, 10)])
+    ops = job.ranks[rank].ops
+    ops[100] = dataclasses.replace(ops[100], function="ncclAllGather", reduce=None)
+    found = lateness(job.write(tmp_path / "run"))
     assert found["compared"] == 100
     assert all(rank["sum_ns"] < SECOND // 10 for rank in found["ranks"])
 
@@ -105,24 +102,13 @@ def test_without_device_times_only_ranks_of_one_host_are_compared(tmp_path):
 
 def test_the_time_that_two_communicators_wait_counts_once(tmp_path):
     """Each rank calls all of it on a second communicator too, at the same moments."""
-    clock_job(tmp_path / "run", 1, 3, 200, seen="host", sleeps=[(2, 50, SECOND)])
-    alone = lateness(tmp_path / "run")
-    for file in (tmp_path / "run").glob("rank-*.json"):
-        lines = []
-        for line in file.read_text().splitlines():
-            lines.append(line)
-            event = json.loads(line.rstrip(",")) if line not in "[]" else {}
-            if event.get("name") == "tprof_ledger":
-                event["args"]["comms"] += [comm | {"comm": 2} for comm in event["args"]["comms"]]
-                lines.pop()
-            elif event.get("name") == "tprof_comm":
-                event["args"] |= {"comm": 2, "id": "5ec0"}
-            elif event.get("ph") == "X":
-                event["args"]["comm"] = 2
-            else:
-                continue
-            lines.append(json.dumps(event, separators=(",", ":")) + ",")
-        file.write_text("\n".join(lines) + "\n")
+    job, _ = made(1, 3, 200, seen="host", sleeps=[(2, 50, SECOND)])
+    alone = lateness(job.write(tmp_path / "alone"))
+    job.comms *= 2
+    for rank in job.ranks:
+        rank.order = [0, 1]
+        rank.ops = [dataclasses.replace(op, comm=comm) for op in rank.ops for comm in (0, 1)]
+    job.write(tmp_path / "run")
     both = lateness(tmp_path / "run")
     assert both["compared"] == 2 * alone["compared"] == 400
     assert {r["rank"]: r["sum_ns"] for r in both["ranks"]} == {r["rank"]: 2 * r["sum_ns"] for r in alone["ranks"]}
@@ -172,12 +158,9 @@ def test_ranks_that_are_late_in_turn_are_not_noted(tmp_path):
 
 
 def test_a_rank_without_lines_is_not_taken_for_one_that_came_early(tmp_path):
-    clock_job(tmp_path / "run", 1, 3, 50)
-    file = tmp_path / "run/rank-00001.json"
-    lines = file.read_text().splitlines(keepends=True)
-    kept = [line for line in lines if '"ph":"X"' not in line]
-    file.write_text("".join(kept).replace('"dropped":{}', '"dropped":{"window":50}'))
-    found = lateness(tmp_path / "run")
+    job, _ = made(1, 3, 50)
+    job.ranks[1].lines = False
+    found = lateness(job.write(tmp_path / "run"))
     assert [rank["rank"] for rank in found["ranks"] if rank["collectives"]] != []
     assert 1 not in [rank["rank"] for rank in found["ranks"]]
 
@@ -193,15 +176,11 @@ def test_sums_of_device_time_alone_do_not_say_who_came_when(tmp_path):
 
 def test_device_times_that_were_asked_for_late_are_used(tmp_path):
     """`tprof ctl timing` comes after some megabytes: calls before it are not compared, those after it exactly."""
-    truth = clock_job(tmp_path / "run", 2, 2, 24_000)
-    for file in (tmp_path / "run").iterdir():
-        lines, timed = file.read_text().splitlines(keepends=True), 0
-        for place, line in enumerate(lines):
-            if line.startswith('{"cat":"DEVICE"') and (timed := timed + 1) <= 21_000:
-                lines[place] = ""
-        text = "".join(lines)
-        assert text.index('{"cat":"DEVICE"') > 3 << 20
-        file.write_text(text)
+    job, truth = made(2, 2, 24_000)
+    for rank in job.ranks:
+        rank.ops[:21_000] = [dataclasses.replace(op, device=None) for op in rank.ops[:21_000]]
+    for file in job.write(tmp_path / "run").iterdir():
+        assert file.read_text().index('{"cat":"DEVICE"') > 3 << 20
     found = lateness(tmp_path / "run")
     assert (found["from"], found["across_hosts"], found["compared"]) == ("device", True, 3000)
     last = list(last_arrivals(truth, range(4)))
