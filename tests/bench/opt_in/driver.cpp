@@ -3,20 +3,18 @@
 
 #include <cstring>
 
+#include "tests/fault/instant/answers.h"
+
 extern "C" CUresult bare_copy(CUdeviceptr, const void*, size_t, CUstream);
-extern "C" CUresult bare_copy(CUdeviceptr, const void*, size_t, CUstream) {
-  return CUDA_SUCCESS;
-}
+extern "C" DRIVER_ANSWERS(bare_copy, CUdeviceptr, const void*, size_t, CUstream)
 
 #undef cuEventElapsedTime
-extern "C" CUresult cuEventElapsedTime(float*, CUevent, CUevent);
+    extern "C" CUresult cuEventElapsedTime(float*, CUevent, CUevent);
 extern "C" CUresult cuStreamGetCaptureInfo_v2(CUstream, CUstreamCaptureStatus*, cuuint64_t*,
                                               CUgraph*, const CUgraphNode**, size_t*);
 
 extern "C" {
-CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr, const void*, size_t, CUstream) {
-  return CUDA_SUCCESS;
-}
+DRIVER_ANSWERS(cuMemcpyHtoDAsync_v2, CUdeviceptr, const void*, size_t, CUstream)
 CUresult cuCtxGetDevice(CUdevice* device) {
   *device = 0;
   return CUDA_SUCCESS;
@@ -30,12 +28,8 @@ CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
   *status = CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
 }
-CUresult cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode) {
-  return CUDA_SUCCESS;
-}
-CUresult cuStreamEndCapture(CUstream, CUgraph*) {
-  return CUDA_SUCCESS;
-}
+DRIVER_ANSWERS(cuStreamBeginCapture_v2, CUstream, CUstreamCaptureMode)
+DRIVER_ANSWERS(cuStreamEndCapture, CUstream, CUgraph*)
 CUresult cuStreamGetCaptureInfo_v2(CUstream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph*,
                                    const CUgraphNode**, size_t*) {
   *status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -49,12 +43,8 @@ CUresult cuStreamGetCtx(CUstream, CUcontext* context) {
 CUresult cuCtxGetCurrent(CUcontext* context) {
   return cuStreamGetCtx(nullptr, context);
 }
-CUresult cuCtxSetCurrent(CUcontext) {
-  return CUDA_SUCCESS;
-}
-CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode*) {
-  return CUDA_SUCCESS;
-}
+DRIVER_ANSWERS(cuCtxSetCurrent, CUcontext)
+DRIVER_ANSWERS(cuThreadExchangeStreamCaptureMode, CUstreamCaptureMode*)
 CUresult cuStreamCreate(CUstream* stream, unsigned) {
   static char any;
   *stream = reinterpret_cast<CUstream>(&any);
@@ -65,15 +55,11 @@ CUresult cuEventCreate(CUevent* event, unsigned) {
   *event = reinterpret_cast<CUevent>(&any);
   return CUDA_SUCCESS;
 }
-CUresult cuEventRecord(CUevent, CUstream) {
-  return CUDA_SUCCESS;
-}
+DRIVER_ANSWERS(cuEventRecord, CUevent, CUstream)
 CUresult cuStreamQuery(CUstream) {
   return CUDA_ERROR_NOT_READY;  // a program far ahead of its device
 }
-CUresult cuEventQuery(CUevent) {
-  return CUDA_SUCCESS;
-}
+DRIVER_ANSWERS(cuEventQuery, CUevent)
 CUresult cuEventElapsedTime(float* milliseconds, CUevent, CUevent) {
   *milliseconds = 1;
   return CUDA_SUCCESS;

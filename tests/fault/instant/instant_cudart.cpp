@@ -1,6 +1,8 @@
 // A CUDA runtime whose calls return at once; see instant_nccl.cpp.
 #include <cuda_runtime_api.h>
 
+#include "answers.h"
+
 extern "C" {
 
 cudaError_t cudaRuntimeGetVersion(int* version) {
@@ -19,23 +21,11 @@ cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
   *pointer = new char[bytes];
   return cudaSuccess;
 }
-cudaError_t cudaHostRegister(void*, size_t, unsigned) {
-  return cudaSuccess;
-}
-cudaError_t cudaHostUnregister(void*) {
-  return cudaSuccess;
-}
-cudaError_t cudaMemcpy(void*, const void*, size_t, cudaMemcpyKind) {
-  return cudaSuccess;
-}
-cudaError_t cudaMemcpyAsync(void*, const void*, size_t, cudaMemcpyKind, cudaStream_t) {
-  return cudaSuccess;
-}
-cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t) {
-  return cudaSuccess;
-}
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) {
-  return cudaSuccess;
-}
+RUNTIME_ANSWERS(cudaHostRegister, void*, size_t, unsigned)
+RUNTIME_ANSWERS(cudaHostUnregister, void*)
+RUNTIME_ANSWERS(cudaMemcpy, void*, const void*, size_t, cudaMemcpyKind)
+RUNTIME_ANSWERS(cudaMemcpyAsync, void*, const void*, size_t, cudaMemcpyKind, cudaStream_t)
+RUNTIME_ANSWERS(cudaLaunchKernel, const void*, dim3, dim3, void**, size_t, cudaStream_t)
+RUNTIME_ANSWERS(cudaStreamWaitEvent, cudaStream_t, cudaEvent_t, unsigned)
 
 }  // extern "C"

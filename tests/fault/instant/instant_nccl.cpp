@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "answers.h"
+
 struct ncclComm {
   int rank = 0;
 };
@@ -69,13 +71,10 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   return ncclCommDestroy(comm);
 }
 
-ncclResult_t ncclAllGather(const void*, void*, size_t, ncclDataType_t, ncclComm_t, cudaStream_t) {
-  return answer();
-}
-ncclResult_t ncclReduceScatter(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t,
-                               cudaStream_t) {
-  return answer();
-}
+ANSWERS(answer(), ncclResult_t, ncclAllGather, const void*, void*, size_t, ncclDataType_t,
+        ncclComm_t, cudaStream_t)
+ANSWERS(answer(), ncclResult_t, ncclReduceScatter, const void*, void*, size_t, ncclDataType_t,
+        ncclRedOp_t, ncclComm_t, cudaStream_t)
 ncclResult_t ncclAllReduce(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t,
                            cudaStream_t) {
   gate();
@@ -85,12 +84,10 @@ ncclResult_t ncclBroadcast(const void*, void*, size_t, ncclDataType_t, int root,
                            cudaStream_t) {
   return answer(root);
 }
-ncclResult_t ncclSend(const void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t) {
-  return answer();
-}
-ncclResult_t ncclRecv(void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t) {
-  return answer();
-}
+ANSWERS(answer(), ncclResult_t, ncclSend, const void*, size_t, ncclDataType_t, int, ncclComm_t,
+        cudaStream_t)
+ANSWERS(answer(), ncclResult_t, ncclRecv, void*, size_t, ncclDataType_t, int, ncclComm_t,
+        cudaStream_t)
 
 ncclResult_t ncclGroupStart() {
   ++depth;
