@@ -34,58 +34,52 @@ def obeyed(file: rankfile.RankFile) -> list[tuple]:
     return [(line["ctl"], line.get("argument"), line["obeyed"]) for line in lines]
 
 
-def test_what_is_called_between_stop_and_start_has_no_line_and_is_counted(tmp_path):
-    with commanded(tmp_path) as job:
-        job.does("gather", 3)
-        job.told("stop")
-        assert job.ctl("stop") == (0, ["already"])
-        job.does("gather", 5)
-        job.told("start")
-        assert job.ctl("start") == (0, ["already"])
-        job.does("gather", 2)
-        file = job.ends()
-        assert gathers(file.lines) == 5 and calls(file) == 10 == job.counted("ncclAllGather")
-    assert file.footer["dropped"] == {"window": 5}
+# What a job does and is told, how many all-gathers have a line, how many there were, and the steps of its windows.
+TOLD = {
+    "between stop and start there is no line": ({}, "gather 3, stop, stop, gather 5, start, start, gather 2", 5, 10, [None, None]),
+    "killed after stop": ({}, "gather 3, stop, gather 5, kill", 3, 8, [None]),
+    # A window is of whole steps that begin behind it: the step that goes on when it is asked for is not whole.
+    "windows, asked first": (MARKED, "window 3, step 6, dump, window 1, step 2", 3 + 1, 8, [None, (2, 4), (8, 8)]),
+    "windows, asked later": (MARKED, "step 2, window 3, step 6, dump, window 1, step 2", 2 + 3 + 1, 10, [None, (4, 6), (10, 10)]),
+    "start goes on behind a window": (MARKED, "window 1, step 4, start, gather 2, stop, gather 4", 1 + 2, 10, None),
+    "no lines until start": ({"TPROF_SCHEDULE": "ctl"}, "gather 2, start, gather 3", 3, 5, [None]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_calls_have_lines_as_the_job_was_told_and_all_are_counted(name, tmp_path):
+    settings, script, with_lines, all_of_them, expected = TOLD[name]
+    answers, last = [], None
+    with commanded(tmp_path, **settings) as job:
+        for command in script.split(", "):
+            what, *argument = command.split()
+            if what in ("gather", "step"):
+                job.does(what, *argument)
+            elif what == "kill":
+                job.process.kill()
+                job.process.wait()
+            else:
+                answer = "already" if command == last else "done"
+                assert job.ctl(*command.split()) == (0, [answer])
+                answers.append((what, int(argument[0]) if argument else None, answer))
+            last = command
+        if last != "kill":
+            file = job.ends()
+            assert job.counted("ncclAllGather") == all_of_them
+    if last == "kill":
+        assert tprof("recover", job.traces).returncode == 0
+        file = rankfile.read(job.file())
+    assert (gathers(file.lines), calls(file)) == (with_lines, all_of_them)
+    if not settings:
+        assert file.footer["dropped"] == {"window": all_of_them - with_lines}
+        assert named(file.lines, "tprof_window")[0]["ts"] == 0
+    told = [(what, int(argument) if argument is not None else None, answer) for what, argument, answer in obeyed(file)]
+    assert last == "kill" or told == answers
     windows = named(file.lines, "tprof_window")
-    assert len(windows) == 2 and windows[0]["ts"] == 0
-    assert obeyed(file) == [("stop", None, "done"), ("stop", None, "already"),
-                            ("start", None, "done"), ("start", None, "already")]
+    assert expected is None or [(w["first_step"], w["last_step"]) if "first_step" in w else None for w in windows] == expected
     for line in file.lines:
         SCHEMA.validate(line)
-    assert worse_than_notes(job.traces) == []
-
-
-def test_a_process_that_is_killed_after_stop_has_the_lines_from_before(tmp_path):
-    with commanded(tmp_path) as job:
-        job.does("gather", 3)
-        job.told("stop")
-        job.does("gather", 5)
-        job.process.kill()
-        job.process.wait()
-    assert tprof("recover", job.traces).returncode == 0
-    file = rankfile.read(job.file())
-    assert (gathers(file.lines), calls(file), file.footer["dropped"]) == (3, 8, {"window": 5})
-
-
-@pytest.mark.parametrize("asked_first", [False, True])
-def test_a_window_is_of_whole_steps_that_begin_behind_it(tmp_path, asked_first):
-    with commanded(tmp_path, **MARKED) as job:
-        if not asked_first:
-            job.does("step", 2)
-        job.told("window", 3)
-        job.does("step", 6)
-        job.told("dump")
-        (window,) = [w for w in named(rankfile.parsed_so_far(job.file()), "tprof_window") if "first_step" in w]
-        # The step that goes on when it is asked for is not whole.
-        first = 2 if asked_first else 4
-        assert (window["first_step"], window["last_step"]) == (first, first + 2)
-        job.told("window", 1)
-        job.does("step", 2)
-        file = job.ends()
-    before = 0 if asked_first else 2
-    assert gathers(file.lines) == before + 3 + 1
-    assert calls(file) == before + 8 == job.counted("ncclAllGather")
-    assert [w.get("first_step") for w in named(file.lines, "tprof_window")] == [None, first, before + 8]
+    assert last == "kill" or worse_than_notes(job.traces) == []
 
 
 def test_metrics_of_a_window_are_in_its_file_and_nowhere_else(tmp_path):
@@ -107,18 +101,6 @@ def test_metrics_of_a_window_are_in_its_file_and_nowhere_else(tmp_path):
     (file,) = rankfile.windows_of(path).values()
     at = [line["ts"] for line in file.lines if line.get("cat") == "COUNTER"]
     assert window["ts"] <= min(at) and max(at) <= window["ts"] + window["dur"]
-
-
-def test_start_goes_on_behind_a_window(tmp_path):
-    with commanded(tmp_path, **MARKED) as job:
-        job.told("window", 1)
-        job.does("step", 4)
-        job.told("start")
-        job.does("gather", 2)
-        job.told("stop")
-        job.does("gather", 4)
-        file = job.ends()
-    assert (gathers(file.lines), calls(file)) == (1 + 2, 10)
 
 
 def test_dump_puts_all_lines_and_the_ledger_into_the_file(tmp_path):
@@ -196,15 +178,6 @@ def test_timing_is_switched_on_and_off(tmp_path):
 def test_timing_stays_off_where_it_would_order_the_streams(tmp_path):
     with commanded(tmp_path, CUDA_DEVICE_MAX_CONNECTIONS="1") as job:
         assert job.ctl("timing", "events") == (1, ["ordered"])
-
-
-def test_with_schedule_ctl_there_are_no_lines_until_start(tmp_path):
-    with commanded(tmp_path, TPROF_SCHEDULE="ctl") as job:
-        job.does("gather", 2)
-        job.told("start")
-        job.does("gather", 3)
-        file = job.ends()
-    assert (gathers(file.lines), calls(file)) == (3, 5)
 
 
 @pytest.mark.parametrize("settings, what, answer", [
