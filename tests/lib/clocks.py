@@ -49,7 +49,8 @@ def made(
             begin = start - zero - AHEAD_NS
             ops.append(jobs.Op("ncclAllReduce", n, COUNT, 0, "float32", "sum", begin_ns=begin, device=timed))
         host = rank // ranks_per_host
-        job.ranks.append(jobs.Rank(ops, [0], host=host, clock_ns=zero + 699 * rank, monotonic_ns=5 * 10**9 + zero))
+        header = {"monotonic_ns": 5 * 10**9 + zero}
+        job.ranks.append(jobs.Rank(ops, [0], host=host, clock_ns=zero + 699 * rank, header=header))
     return job, truth
 
 

@@ -101,9 +101,9 @@ class Rank:
     ledger_error: dict = dataclasses.field(default_factory=dict)  # function -> calls too many
     until: int | None = None  # where its time ends, as a place in the program
     clock_ns: int = 0  # how far its host's wall clock is ahead
-    monotonic_ns: int | None = None  # of its host, when its file begins
     host: int | None = None  # None: one host for every eight ranks
     exit_status: int | None = None  # what the file says of it
+    header: dict = dataclasses.field(default_factory=dict)  # what its header says in another way
     split_at: int | None = None  # the op before which its communicators but the first are made
     shuffle: random.Random | None = None  # several threads: lines are not in the order of issue
 
@@ -257,11 +257,12 @@ class _RankFile:
     def _head(self):
         base, rank = self.base, self.rank
         host = rank // 8 if self.plan.host is None else self.plan.host
-        yield self._line(handmade.header(
-            run_id=f"job-{self.job.seed}", rank=rank, world_size=self.job.size, local_rank=rank % 8,
-            host=f"node{host}", boot_id=f"boot-{host}", pid=4000 + rank, start_ns=base - 10**9, base_time_ns=base,
-            clock=[[0, base, 48]], **({} if self.plan.monotonic_ns is None else {"monotonic_ns": self.plan.monotonic_ns}),
-        ))  # fmt: skip
+        args = {
+            "run_id": f"job-{self.job.seed}", "rank": rank, "world_size": self.job.size, "local_rank": rank % 8,
+            "host": f"node{host}", "boot_id": f"boot-{host}", "pid": 4000 + rank, "start_ns": base - 10**9,
+            "base_time_ns": base, "clock": [[0, base, 48]],
+        }  # fmt: skip
+        yield self._line(handmade.header(**args | self.plan.header))
         yield from self._comms(self.plan.order if self.plan.split_at is None else self.plan.order[:1])
         if any(op.autograd for op in self.plan.ops):
             yield from (self._line(line) for line in handmade.threads(THREADS))

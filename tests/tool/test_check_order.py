@@ -1,7 +1,8 @@
 """tprof check on jobs whose ranks called collectives of several communicators in different orders: each communicator
 by itself is the same on all ranks, and it is the order that lets nobody go on."""
 
-import json
+import collections
+import dataclasses
 import random
 
 import pytest
@@ -52,26 +53,16 @@ def swapped_in_the_last_step(number=8, ranks=3, **of_comm):
 APART = {"c0": {"stream": 1}, "c1": {"stream": 2}}
 
 
-def time_on_the_device(folder, through):
-    """Says that calls were timed, and gives those for which through(rank, line) is true their time on the device."""
-    for file in folder.glob("rank-*.json"):
-        lines = []
-        for text in file.read_text().split("\n"):
-            lines.append(text.replace('"config":{"TPROF_EVENTS":"on"}', '"config":{"TPROF_TIMING":"events"}'))
-            if not text.startswith('{"name":"nccl'):
-                continue
-            line = json.loads(text.rstrip(","))
-            args = line["args"]
-            if not through(line["pid"], args):
-                continue
-            time = {
-                "cat": "DEVICE", "name": line["name"], "ph": "X", "pid": line["pid"],
-                "tid": (1 << 23) + args.get("stream", 0), "ts": line["ts"], "dur": 3.5,
-                "args": {"comm": args["comm"], "seq": args["seq"], "call_tid": line["tid"], "queued": 0.1},
-            }  # fmt: skip
-            lines.append(json.dumps(time, separators=(",", ":")) + ",")
-        file.write_text("\n".join(lines))
-    return folder
+def timed(job, through):
+    """Says that calls were timed, and gives those for which through(rank, call) is true their time on the device."""
+    for number, rank in enumerate(job.ranks):
+        rank.header, made = {"config": {"TPROF_TIMING": "events"}}, collections.Counter()
+        for n, op in enumerate(rank.ops):
+            call = {"comm": rank.order.index(op.comm) + 1, "seq": made[op.comm]}
+            made[op.comm] += 1
+            if through(number, call):
+                rank.ops[n] = dataclasses.replace(op, device=(100, 3500))
+    return job
 
 
 def odd_of_four():
@@ -196,8 +187,8 @@ TIMED = {
 @pytest.mark.parametrize("name", TIMED)
 def test_times_on_the_device_tell_whether_it_is_a_deadlock(name, tmp_path):
     streams, more, through, expected = TIMED[name]
-    folder = killed_after(behind(swapped_in_the_last_step(**streams), more), LONG).write(tmp_path / "job")
-    (f,) = worse_than_notes(time_on_the_device(folder, through))
+    job = killed_after(behind(swapped_in_the_last_step(**streams), more), LONG)
+    (f,) = worse_than_notes(timed(job, through).write(tmp_path / "job"))
     assert (f["kind"], f["severity"], f["ranks"]) == expected
 
 

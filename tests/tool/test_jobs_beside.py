@@ -19,33 +19,16 @@ def communicating(ranks, seed):
     return jobs.healthy(ranks, 12, seed, comms=[list(range(ranks))])
 
 
-def rewrite(file, change):
-    """Replaces the arguments of the lines for whose name and arguments there are new ones."""
-    lines = file.read_text().split("\n")
-    for at, line in enumerate(lines):
-        if '"ph":"M"' not in line:
-            continue
-        whole = json.loads(line.rstrip(","))
-        whole["args"] = change(whole["name"], whole["args"])
-        lines[at] = json.dumps(whole, separators=(",", ":")) + ("," if line.endswith(",") else "")
-    file.write_text("\n".join(lines))
-
-
 def place(folder, seed, name, ranks=2, starts=0, make=communicating, **header):
     """Puts the files of a job into the folder: its program, when it begins, what its headers say."""
-    made = make(ranks, seed).write(folder.parent / f"{folder.name}-{seed}")
-
-    def change(of_line, args):
-        if of_line != "tprof_header":
-            return args
-        ours = {"run_id": None, "pid": 1000 * seed + args["rank"], "command": f"python {name}.py"}
-        return args | ours | {"launcher": {"pid": 100 + seed, "start_ticks": 7}} | header
-
+    made = make(ranks, seed)
+    for number, rank in enumerate(made.ranks):
+        ours = {"run_id": None, "pid": 1000 * seed + number, "command": f"python {name}.py"}
+        rank.header = ours | {"launcher": {"pid": 100 + seed, "start_ticks": 7}} | header
+        rank.clock_ns = starts * SECOND
     folder.mkdir(exist_ok=True)
-    for file in made.iterdir():
-        rewrite(file, change)
-        later = re.sub(r"17636832\d{11}|17636831\d{11}", lambda m: str(int(m[0]) + starts * SECOND), file.read_text())
-        (folder / f"{seed}-{file.name}").write_text(later)
+    for file in made.write(folder.parent / f"{folder.name}-{seed}").iterdir():
+        file.rename(folder / f"{seed}-{file.name}")
 
 
 def of(name, **how):
@@ -129,18 +112,11 @@ def test_replica_groups(tmp_path):
 
 
 def differing(folder, value_of, ranks=8):
-    """Makes a job whose ranks have these variables, or these fields in their headers."""
-
-    def change(of_line, args):
-        if of_line != "tprof_header":
-            return args
-        given = value_of(args["rank"])
-        return args | {key: args[key] | value if key == "env" else value for key, value in given.items()}
-
-    communicating(ranks, 1).write(folder)
-    for file in folder.iterdir():
-        rewrite(file, change)
-    return folder
+    """Makes a job whose ranks have these fields in their headers."""
+    job = communicating(ranks, 1)
+    for number, rank in enumerate(job.ranks):
+        rank.header = value_of(number)
+    return job.write(folder)
 
 
 DIFFER = {
