@@ -137,8 +137,7 @@ const std::map<std::string, std::function<void(const Words&)>> kStatements = {
        OK(cudaStreamEndCapture(w.stream(), &graph));
        OK(cudaGraphInstantiate(&graphs[w.words[1]], graph, 0));
      }},
-    {"launch",
-     [](const Words& w) { OK(cudaGraphLaunch(graphs.at(w.words[1]), w.stream())); }},
+    {"launch", [](const Words& w) { OK(cudaGraphLaunch(graphs.at(w.words[1]), w.stream())); }},
     // Calls: STREAM US [COMM]
     {"gather",
      [](const Words& w) {
@@ -181,10 +180,8 @@ const std::map<std::string, std::function<void(const Words&)>> kStatements = {
      }},
     // Events: STREAM NAME; FIRST SECOND
     {"record", [](const Words& w) { marks[w.words[1]] = record(w.stream()); }},
-    {"wait",
-     [](const Words& w) { OK(cudaStreamWaitEvent(w.stream(), marks.at(w.words[1]), 0)); }},
-    {"order",
-     [](const Words& w) { OK(cudaStreamWaitEvent(w.stream(1), record(w.stream()), 0)); }},
+    {"wait", [](const Words& w) { OK(cudaStreamWaitEvent(w.stream(), marks.at(w.words[1]), 0)); }},
+    {"order", [](const Words& w) { OK(cudaStreamWaitEvent(w.stream(1), record(w.stream()), 0)); }},
     {"order_driver",
      [](const Words& w) {
        cudaEvent_t event = events[next_event++ % events.size()];
