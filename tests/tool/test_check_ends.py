@@ -191,31 +191,19 @@ def test_ranks_that_end_without_closing_and_were_needed_are_a_warning(tmp_path, 
     assert tprof("summary", folder).returncode == 1
 
 
-def as_child_of(parent, folder, pid):
+def as_child_of(parent, folder):
     """Makes the file of a process that the rank forked, which made one copy and was killed."""
-    job = jobs.healthy(1, 3, 5)
-    rank = job.ranks[0]
-    rank.ops, rank.order, rank.end = [jobs.Op("cudaMemcpyAsync", 1, 16)], [], "recovered"
-    job.comms = []
-    (file,) = job.write(folder).iterdir()
-    header = next(json.loads(line[:-1]) for line in parent.read_text().split("\n") if "tprof_header" in line)
-    lines = file.read_text().split("\n")
-    for i, line in enumerate(lines):
-        if "tprof_header" not in line:
-            continue
-        own = json.loads(line[:-1])
-        of = {key: header["args"][key] for key in ("pid", "start_ns")}
-        own["args"] |= {"pid": pid, "forked_from": of, "run_id": "another", "world_size": 4}
-        lines[i] = json.dumps(own, separators=(",", ":")) + ","
-    child = parent.with_suffix(".r1.json")
-    child.write_text("\n".join(lines))
-    return child
+    of = {"pid": 4000, "start_ns": jobs.BASE_NS - 10**9}
+    header = {"pid": 4712, "forked_from": of, "run_id": "another", "world_size": 4}
+    rank = jobs.Rank([jobs.Op("cudaMemcpyAsync", 1, 16)], [], "recovered", header=header)
+    (file,) = jobs.Job([], [rank]).write(folder).iterdir()
+    file.rename(parent.with_suffix(".r1.json"))
 
 
 def test_a_dead_child_is_told_apart_from_its_rank(tmp_path):
     """It belongs to its parent's job whatever else it says, and is no second rank 0."""
     folder = jobs.healthy(4, 30, 5).write(tmp_path / "job")
-    as_child_of(folder / "rank-00000.json", tmp_path / "child", 4712)
+    as_child_of(folder / "rank-00000.json", tmp_path / "child")
     for command in ("check", "summary"):
         result = tprof(command, folder)
         assert result.returncode == 0, result.stdout + result.stderr
