@@ -34,7 +34,8 @@ def obeyed(file: rankfile.RankFile) -> list[tuple]:
     return [(line["ctl"], line.get("argument"), line["obeyed"]) for line in lines]
 
 
-# What a job does and is told, how many all-gathers have a line, how many there were, and the steps of its windows.
+# This is what a job does and is told, how many all-gathers have a line, how many there were, and the steps of its
+# windows.
 TOLD = {
     "between stop and start there is no line": ({}, "gather 3, stop, stop, gather 5, start, start, gather 2", 5, 10, [None, None]),
     "killed after stop": ({}, "gather 3, stop, gather 5, kill", 3, 8, [None]),
