@@ -20,7 +20,6 @@
 #include "export/output.h"
 #include "export/placement.h"
 #include "run/lines.h"
-#include "run/timed_calls.h"
 
 namespace tprof::trace_export {
 
@@ -39,6 +38,14 @@ struct Exported {
   std::string clocks{};           // a sentence about the alignment of hosts; empty: one host
   const filter::Selection* asked = nullptr;  // null: all calls
 
+  // Shows the lines of one rank to the visitor that make(rank) returns (run/lines.h).
+  template <typename Make>
+  void show(const read::Process& rank, const Make& make) const {
+    job::Job alone;
+    alone.processes = {&rank};
+    lines.of(alone).each(make);
+  }
+
   // NVTX ranges are no calls: only filters of ranks and steps apply to them.
   bool has_range(const read::Process& p, std::int64_t ts_ns) const {
     if (asked == nullptr) return true;
@@ -47,17 +54,6 @@ struct Exported {
            tables::in_steps(f.steps, found, p, ts_ns);
   }
 };
-
-// The lines of a rank that a format takes.
-struct Sinks {
-  // A chosen call with its time on the device, or null.
-  run::TimedCalls::Sink call;
-  // A range, with when it began and ended, if known.
-  using Moment = std::optional<std::int64_t>;
-  std::function<void(const read::Range&, Moment from_ns, Moment to_ns)> range;
-  std::function<void(const read::ThreadName&)> thread{};  // may be called repeatedly for a thread
-};
-void show_lines(const Exported& of, const read::Process& rank, const Sinks& to);
 
 // Removes processes whose files have an unreadable line, and names the files in `skipped`. Throws
 // BadInput if none is left.

@@ -91,6 +91,22 @@ Json line_of(const Exported& of, const Hosts& all_hosts, const Process& p, const
             {"coll_busbw_gbs", *bus}}}};
 }
 
+// Takes the lines of a rank.
+struct Lines {
+  void timed(const read::Event& e, const read::DeviceTime* t) const {
+    const Json line = t == nullptr || !e.chosen ? Json() : line_of(of, hosts, rank, e, *t);
+    if (line.is_null()) return;
+    out.put(line.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n");
+    ++written;
+  }
+
+  const Exported& of;
+  const Hosts& hosts;
+  const Process& rank;
+  Output& out;
+  std::uint64_t& written;
+};
+
 }  // namespace
 
 RankFormat inspector_logs(const Exported& of) {
@@ -101,13 +117,7 @@ RankFormat inspector_logs(const Exported& of) {
                                                                    Output& out) {
             std::uint64_t timed = 0;
             for (const Process* p : all) {
-              const auto call = [&](const read::Event& e, const read::DeviceTime* t) {
-                const Json line = t == nullptr ? Json() : line_of(of, hosts, *p, e, *t);
-                if (line.is_null()) return;
-                out.put(line.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n");
-                ++timed;
-              };
-              show_lines(of, *p, {.call = call, .range = [](const auto&, auto, auto) {}});
+              of.show(*p, [&](const Process& rank) { return Lines{of, hosts, rank, out, timed}; });
             }
             return timed;
           }};

@@ -149,6 +149,24 @@ class KinetoTrace {
         pid, name));
   }
 
+  // Takes the lines of a rank.
+  struct Lines {
+    void timed(const read::Event& e, const read::DeviceTime* t) const {
+      if (e.chosen) trace.call(rank, e, t);
+    }
+    void range(const read::Range& r) const {
+      const bool pushed = r.phase == read::Range::Phase::closed;
+      if (!pushed || r.name.starts_with("ProfilerStep")) return;
+      if (!trace.of_.has_range(rank, r.ts_ns)) return;
+      trace.event(
+          "user_annotation", json_text(r.name),
+          placed(rank.header.pid, r.thread, trace.of_.ranks.at(&rank).at, r.ts_ns, r.dur_ns));
+    }
+
+    KinetoTrace& trace;
+    const Process& rank;
+  };
+
   // A viewer shows no slice that overlaps another: each is seen before any is written.
   void pass() {
     for (const Process* p : processes_) {
@@ -162,15 +180,7 @@ class KinetoTrace {
                 {pid, pid, from, axis.moved(step.to_ns) - from});
         }
       }
-      show_lines(of_, *p,
-                 {.call = [&](const auto& e, const auto* t) { call(*p, e, t); },
-                  .range =
-                      [&](const read::Range& r, auto, auto) {
-                        if (r.phase != read::Range::Phase::closed) return;
-                        if (r.name.starts_with("ProfilerStep")) return;
-                        event("user_annotation", json_text(r.name),
-                              placed(pid, r.thread, axis, r.ts_ns, r.dur_ns));
-                      }});
+      of_.show(*p, [&](const Process& rank) { return Lines{*this, rank}; });
     }
   }
 

@@ -5,6 +5,8 @@
 
 #include "export/formats.h"
 #include "interpose/format/schema.h"
+#include "read/error.h"
+#include "tables/ranges.h"
 
 namespace tprof::trace_export {
 namespace {
@@ -71,7 +73,8 @@ class ProcessRows {
   ProcessRows(const Exported& of, const Process& p, TableWriter& to)
       : of_(of), p_(p), number_(of.ranks.at(&p).number), at_(of.ranks.at(&p).at), to_(to) {}
 
-  void write() {
+  // Writes the rows that are of no line.
+  void begin() {
     const read::Header& h = p_.header;
     to_.row(TableName::processes,
             {number_, h.rank, h.world_size, h.host, h.boot_id, h.pid, if_(p_.lanes > 1, p_.device),
@@ -88,18 +91,33 @@ class ProcessRows {
     if (const auto steps = of_.found.ranks.find(&p_); steps != of_.found.ranks.end()) {
       for (const steps::Interval& i : steps->second) step(i);
     }
-    std::set<std::int64_t> threads;
-    show_lines(of_, p_,
-               {.call = [&](const auto& e, const auto* t) { call(e, t); },
-                .range = [&](const auto& r, auto from_ns, auto to_ns) { range(r, from_ns, to_ns); },
-                .thread =
-                    [&](const read::ThreadName& t) {
-                      if (!threads.insert(t.thread).second) return;
-                      to_.row(TableName::threads, {number_, p_.header.rank, t.thread, t.name});
-                    }});
+  }
+
+  // From the lines.
+  void timed(const read::Event& e, const read::DeviceTime* t) {
+    if (e.chosen) call(e, t);
+  }
+  void thread(const read::ThreadName& t) {
+    if (!threads_.insert(t.thread).second) return;
+    to_.row(TableName::threads, {number_, p_.header.rank, t.thread, t.name});
+  }
+  void range(const read::Range& r) {
+    using enum read::Range::Phase;
+    if (r.phase == started) return started_.start(r);
+    const auto began = r.phase == ended ? started_.end(r) : r.ts_ns;
+    if (r.phase == open) started_.end(r);
+    Moment to_ns;
+    if (r.phase == closed) to_ns = r.ts_ns + r.dur_ns;
+    if (r.phase == ended) to_ns = r.ts_ns;
+    range(r, began, to_ns);
+  }
+  void end() {
+    for (const auto& [id, r] : started_.open()) range(r, r.ts_ns, {});
   }
 
  private:
+  using Moment = std::optional<std::int64_t>;  // nullopt: not known
+
   void ledger(const read::Row& row) {
     const read::Amounts& a = row.amounts;
     const bool timed = a.device_timed != 0;
@@ -172,7 +190,8 @@ class ProcessRows {
                                steps::step_at(of_.found, &p_, e.ts_ns)});
   }
 
-  void range(const read::Range& r, Sinks::Moment from_ns, Sinks::Moment to_ns) {
+  void range(const read::Range& r, Moment from_ns, Moment to_ns) {
+    if (!of_.has_range(p_, from_ns.value_or(r.ts_ns))) return;
     const std::int64_t from = from_ns.value_or(0);
     to_.row(
         TableName::ranges,
@@ -188,6 +207,8 @@ class ProcessRows {
   const std::int64_t number_;
   const Placement& at_;
   TableWriter& to_;
+  std::set<std::int64_t> threads_{};
+  tables::StartedRanges started_{};
 };
 
 }  // namespace
@@ -227,6 +248,16 @@ const std::vector<TableInfo>& tables() {
   return kAll;
 }
 
+void leave_out_unreadable(const run::Lines& lines, std::vector<const read::Process*>& processes,
+                          std::vector<read::Skipped>& skipped) {
+  std::erase_if(processes, [&](const read::Process* p) { return lines.history(*p) == nullptr; });
+  for (const read::Skipped& file : lines.unreadable()) {
+    const std::string what = file.reason.substr(0, file.reason.rfind(';'));
+    if (processes.empty()) throw read::BadInput(what);
+    skipped.push_back({what + "; left out", true});
+  }
+}
+
 void write_tables(const Exported& of, TableWriter& to,
                   const std::function<void(std::size_t)>& progress) {
   const bool known = of.found.how != steps::How::none;
@@ -237,7 +268,11 @@ void write_tables(const Exported& of, TableWriter& to,
           of.asked == nullptr ? "" : of.asked->words().sentence()});
   std::size_t done = 0;
   for (const Process* p : of.processes) {
-    ProcessRows(of, *p, to).write();
+    of.show(*p, [&](const Process& rank) {
+      ProcessRows rows(of, rank, to);
+      rows.begin();
+      return rows;
+    });
     progress(++done);
   }
   to.finish();
