@@ -73,13 +73,14 @@ void require_replaceable(const fs::path& file) {
 
 // Returns null for a format that has a file for each rank.
 std::unique_ptr<trace_export::TableWriter> writer_of(const Options& o) {
+  using trace_export::TableWriter;
   if ((o.kineto || o.inspector) != !o.output.empty()) {
     throw read::BadInput("-o DIR goes with --kineto and --inspector, which need it");
   }
   if (!o.output.empty()) return nullptr;
-  return !o.sqlite.empty() ? trace_export::sqlite_writer(o.sqlite)
-         : !o.csv.empty()  ? trace_export::csv_writer(o.csv)
-                           : trace_export::parquet_writer(o.parquet);
+  if (!o.sqlite.empty()) return std::make_unique<TableWriter>(o.sqlite, TableWriter::Kind::sqlite);
+  if (!o.csv.empty()) return std::make_unique<TableWriter>(o.csv, TableWriter::Kind::csv);
+  return std::make_unique<TableWriter>(o.parquet, TableWriter::Kind::parquet);
 }
 
 // Writes a file for each rank that has calls timed on the device.

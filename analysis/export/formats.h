@@ -21,6 +21,9 @@
 #include "export/placement.h"
 #include "run/lines.h"
 
+struct sqlite3;
+struct sqlite3_stmt;
+
 namespace tprof::trace_export {
 
 struct Exported {
@@ -115,19 +118,35 @@ class Value {
 
 using Row = std::initializer_list<Value>;  // one value for each column
 
-// Takes rows. Throws CantWrite.
+// The tables (README.md) as a SQLite database, or what is made of one: CSV files in a new folder,
+// or a Parquet data set. Throws CantWrite.
 class TableWriter {
  public:
-  virtual ~TableWriter() = default;
-  virtual void row(TableName table, Row values) = 0;
-  virtual void finish() = 0;
+  enum class Kind { sqlite, csv, parquet };
+  TableWriter(const std::filesystem::path& name, Kind kind);
+
+  void row(TableName table, Row values);  // the first one has to be that of the job
+  void finish();
+
+ private:
+  struct Close {
+    void operator()(sqlite3* db) const;
+    void operator()(sqlite3_stmt* s) const;
+  };
+  using Statement = std::unique_ptr<sqlite3_stmt, Close>;
+
+  void make(const TableInfo& table);
+  void write_csv(const TableInfo& table);
+  Statement prepare(const std::string& sql);
+  void run(const std::string& sql);
+  [[noreturn]] void fail();
+
+  const Kind kind_;
+  NewOutput output_;
+  std::unique_ptr<sqlite3, Close> db_;
+  std::vector<Statement> inserts_;
 };
 
-// Write the tables (README.md) as a SQLite database, as CSV files in a new folder, or as a Parquet
-// data set. The first row has to be that of the job.
-std::unique_ptr<TableWriter> sqlite_writer(const std::filesystem::path& name, bool indexes = true);
-std::unique_ptr<TableWriter> csv_writer(const std::filesystem::path& folder);
-std::unique_ptr<TableWriter> parquet_writer(const std::filesystem::path& folder);
 // `progress` gets the number of processes done.
 void write_tables(const Exported& of, TableWriter& to,
                   const std::function<void(std::size_t)>& progress);
