@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <sstream>
 

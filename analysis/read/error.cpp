@@ -1,6 +1,5 @@
 #include "read/error.h"
 
-#include <cerrno>
 #include <cstring>
 
 namespace tprof::read {
