@@ -132,13 +132,13 @@ void LineWriter::write(const std::vector<Member>& members, const read::Block& bl
 bool LineWriter::own_line(const read::Line& line, const Member& last) {
   std::string_view arguments;
   if (line.text.starts_with(kNameFirst)) {
-    if (!own_.call(line.text, call_, &arguments)) return false;
+    if (!read::own_lines::call(line.text, call_, &arguments)) return false;
     if (go_to(lane_of(last, call_.comm, call_.device))) put_call(arguments);
   } else if (read::is_device_time(line.text)) {
-    if (!own_.device_time(line.text, time_, &arguments)) return false;
+    if (!read::own_lines::device_time(line.text, time_, &arguments)) return false;
     if (go_to(lane_of(last, time_.comm, time_.device))) put_time(arguments);
   } else {
-    if (!read::is_busy(line.text) || !read::OwnLines::busy(line.text, busy_)) return false;
+    if (!read::is_busy(line.text) || !read::own_lines::busy(line.text, busy_)) return false;
     if (go_to(lane_of(last, std::nullopt, busy_.device))) put_busy();
   }
   return true;

@@ -61,7 +61,6 @@ class LineWriter {
   // Reused for each line.
   EventFields event_;
   EventFields args_;
-  read::OwnLines own_;
   read::Event call_;
   read::DeviceTime time_;
   read::Busy busy_;

@@ -167,7 +167,7 @@ class Walk {
     each_lane(current_, [&](const Process& p) { reader_.metadata(p, line); });
   }
   void show_call(std::string_view text) {
-    if (own_.call(text, event_)) return show(event_, reader_.event);
+    if (own_lines::call(text, event_)) return show(event_, reader_.event);
     if (auto e = event_of(json(text), false)) show(*e, e->launch ? reader_.launch : reader_.event);
   }
   void show_last(std::string_view text) {
@@ -191,7 +191,7 @@ class Walk {
   }
   void show_time(std::string_view text) {
     DeviceTime& t = time_;
-    if (!own_.device_time(text, t)) t = device_time_of(json(text));
+    if (!own_lines::device_time(text, t)) t = device_time_of(json(text));
     const Process* lane = lane_of(t.comm, t.device);
     if (lane == nullptr) return;
     t.chosen = !reader_.chosen.time || reader_.chosen.time(*lane, t);
@@ -199,7 +199,7 @@ class Walk {
   }
   void show_busy(std::string_view text) {
     Busy b;
-    if (!OwnLines::busy(text, b)) b = busy_of(json(text));
+    if (!own_lines::busy(text, b)) b = busy_of(json(text));
     if (const Process* lane = lane_of({}, b.device)) reader_.busy(*lane, b);
   }
   void show_range(std::string_view text) {
@@ -242,7 +242,6 @@ class Walk {
   const Trace& trace_;
   const LineReader& reader_;
   simdjson::dom::parser parser_;
-  OwnLines own_;
   Event event_;
   DeviceTime time_;
   const Process* current_ = nullptr;  // whose lines are being read: its last lane

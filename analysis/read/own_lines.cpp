@@ -186,110 +186,45 @@ void take_phase(Pieces& line) {
   line.take(R"(,"tid":)");
 }
 
-// Longer beginnings and ends are not the library's, and not cached.
-constexpr std::size_t kLongestKept = 4096;
-
-std::size_t place_of(std::uint64_t hash) {
-  return (hash * 0x9e3779b97f4a7c15) >> (64 - std::bit_width(OwnLines::kPlaces - 1));
-}
-
-std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
-  return (a ^ std::rotl(b, 29)) * 0x9e3779b97f4a7c15;
-}
-
 }  // namespace
 
-const OwnLines::Head* OwnLines::head_of(std::string_view text, bool timed) {
-  if (text.size() < 48) return nullptr;
-  const char* at = text.data() + 8;
-  Head& head = heads_[place_of(
-      mixed(mixed(word_at(at), word_at(at + 8)), mixed(word_at(at + 16), word_at(at + 24))))];
-  if (head.timed == timed && !head.text.empty() && text.starts_with(head.text)) return &head;
+bool own_lines::call(std::string_view text, Event& e, std::string_view* arguments) {
   Pieces line(text);
-  std::string_view name;
-  Bucket bucket{};
-  if (timed) {
-    line.take(R"({"cat":"DEVICE","name":")");
-    name = line.name();
-  } else {
-    line.take(R"({"name":")");
-    name = line.name();
-    line.take(R"(,"cat":")");
-    const auto* known = std::ranges::find(kBuckets, line.name(), &BucketInfo::name);
-    if (known == std::end(kBuckets)) return nullptr;
-    bucket = static_cast<Bucket>(known - kBuckets);
-  }
+  line.take(R"({"name":")");
+  const std::string_view name = line.name();
+  line.take(R"(,"cat":")");
+  const auto* known = std::ranges::find(kBuckets, line.name(), &BucketInfo::name);
+  if (known == std::end(kBuckets)) return false;
   take_phase(line);
-  if (!line.ok()) return nullptr;
-  if (text.size() - line.left().size() > kLongestKept) return nullptr;
-  head = {.text = std::string(text.substr(0, text.size() - line.left().size())),
-          .name = std::string(name),
-          .bucket = bucket,
-          .timed = timed};
-  // Names for people contain sizes, so there may be many.
-  if (name.find(' ') == std::string_view::npos) head.function = name;
-  return &head;
-}
-
-bool OwnLines::call(std::string_view text, Event& e, std::string_view* arguments) {
-  const Head* head = head_of(text, false);
-  if (head == nullptr) return false;
-  Pieces line(text.substr(head->text.size()));
-  struct {  // what differs in each line
-    std::int64_t thread, ts_ns, dur_ns;
-    std::optional<std::int64_t> comm;
-    std::uint64_t seq = 0;
-  } own;
-  take_times(line, own.thread, own);
-  const std::string_view function = function_or(head->name, line);
+  e = Event{.bucket = static_cast<Bucket>(known - kBuckets)};
+  take_times(line, e.thread, e);
+  if (!line.ok()) return false;  // a name of another line may be new, and is kept for good
+  e.name = function_or(name, line);
   if (arguments != nullptr) *arguments = line.left();
-  if (!is_copy(head->bucket)) {
-    line.need("comm", own.comm);
-    line.need("seq", own.seq);
+  if (!is_copy(e.bucket)) {
+    line.need("comm", e.comm);
+    line.need("seq", e.seq);
+    e.numbered = true;
   }
-  if (!line.ok()) return false;
-  const std::string_view args = line.left();
-  if (args.size() < 24) return false;
-  const char* end = args.data() + args.size();
-  Args& known = args_[place_of(
-      mixed(mixed(word_at(args.data() + 8), word_at(args.data() + 16)),
-            mixed(word_at(end - 16) + word_at(end - 8),
-                  args.size() + 256 * static_cast<std::size_t>(head - heads_.data()))))];
-  if (known.event.bucket != head->bucket || known.event.name != function || known.text != args) {
-    known.text.clear();
-    known.event = Event();
-    known.event.name = function;
-    known.event.bucket = head->bucket;
-    known.event.numbered = own.comm.has_value();
-    fill_call(line, known.event);
-    if (!line.ends()) return false;
-    if (args.size() <= kLongestKept) known.text = args;
-  }
-  e = known.event;
-  e.thread = own.thread;
-  e.ts_ns = own.ts_ns;
-  e.dur_ns = own.dur_ns;
-  e.comm = own.comm;
-  e.seq = own.seq;
-  return true;
+  fill_call(line, e);
+  return line.ends();
 }
 
-bool OwnLines::device_time(std::string_view text, DeviceTime& t, std::string_view* arguments) {
-  const Head* head = head_of(text, true);
-  if (head == nullptr) return false;
-  Pieces line(text.substr(head->text.size()));
-  t = DeviceTime{.name = head->function};
+bool own_lines::device_time(std::string_view text, DeviceTime& t, std::string_view* arguments) {
+  Pieces line(text);
+  line.take(R"({"cat":"DEVICE","name":")");
+  const std::string_view name = line.name();
+  take_phase(line);
+  t = DeviceTime();
   take_times(line, t.lane, t);
-  if (const auto function = function_or(head->name, line); t.name != function) {
-    if (timed_ != function) timed_ = function;
-    t.name = timed_;
-  }
+  if (!line.ok()) return false;
+  t.name = function_or(name, line);
   if (arguments != nullptr) *arguments = line.left();
   fill_time(line, t);
   return line.ends();
 }
 
-bool OwnLines::busy(std::string_view text, Busy& b) {
+bool own_lines::busy(std::string_view text, Busy& b) {
   Pieces line(text);
   line.take(R"({"cat":"BUSY","name":"compute")");
   take_phase(line);

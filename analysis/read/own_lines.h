@@ -11,37 +11,12 @@
 
 namespace tprof::read {
 
-// Parses the lines of one file. Most lines begin and end like an earlier one: that part is only
-// compared, not parsed.
-class OwnLines {
- public:
-  // A collective, message or copy that returned without an error. `arguments`: the text after "op"
-  // to the end of the line, for callers that write it again.
-  bool call(std::string_view line, Event& e, std::string_view* arguments = nullptr);
-  bool device_time(std::string_view line, DeviceTime& t, std::string_view* arguments = nullptr);
-  static bool busy(std::string_view line, Busy& b);
-
-  static constexpr std::size_t kPlaces = 64;
-
- private:
-  struct Head {
-    std::string text{};  // up to the thread id; empty: unused
-    std::string name{};
-    text::Kept function{};  // the name, unless it is for people
-    Bucket bucket = Bucket::ALLGATHER;
-    bool timed = false;  // a device time's
-  };
-  struct Args {
-    std::string text{};  // from after the call's number to the end of the line; empty: unused
-    Event event{};       // the fields that are equal in all such lines
-  };
-  const Head* head_of(std::string_view line, bool timed);  // null: not as expected
-
-  // Indexed by a hash; collisions replace the older entry.
-  std::array<Head, kPlaces> heads_{};
-  std::array<Args, kPlaces> args_{};
-  text::Kept timed_{};  // the function of a device time with a name for people
-};
+namespace own_lines {
+// A collective, message or copy that returned without an error. `arguments`: from where they begin.
+bool call(std::string_view line, Event& e, std::string_view* arguments = nullptr);
+bool device_time(std::string_view line, DeviceTime& t, std::string_view* arguments = nullptr);
+bool busy(std::string_view line, Busy& b);
+}  // namespace own_lines
 
 // Reads the arguments of the most frequent lines in the order in which the library writes them.
 // `From` is JSON (json.h) or text (own_lines.cpp).

@@ -51,7 +51,7 @@ class Kept {
   Kept() : text_(none()) {}
   template <std::convertible_to<std::string_view> Text>
   requires(!std::same_as<Text, Kept>) Kept(const Text& text)  // NOLINT(google-explicit-constructor)
-      : text_(&kept<std::string, HashOfText>(std::string_view(text))) {}
+      : text_(near(text)) {}
 
   operator const std::string&() const { return *text_; }  // NOLINT(google-explicit-constructor)
   operator std::string_view() const { return *text_; }    // NOLINT(google-explicit-constructor)
@@ -81,6 +81,14 @@ class Kept {
   static const std::string* none() {
     static const std::string* const kNone = &kept<std::string, HashOfText>(std::string_view());
     return kNone;
+  }
+
+  // Most texts were used by this thread lately, and need no lock.
+  static const std::string* near(std::string_view text) {
+    thread_local std::array<const std::string*, 64> lately{};
+    const std::string*& last = lately[HashOfText{}(text) % lately.size()];
+    if (last == nullptr || *last != text) last = &kept<std::string, HashOfText>(text);
+    return last;
   }
 
   const std::string* text_;
