@@ -8,7 +8,7 @@ namespace {
 
 using resolve::DriverFunction;
 
-// CUresult and the enumerations are ints. These exist since CUDA 10.1, and their names keep their
+// These exist since CUDA 10.1, and their names keep their
 // meaning: newer versions get a suffix.
 constinit DriverFunction<int(CUstream, int*)> g_is_capturing("cuStreamIsCapturing");
 constinit DriverFunction<int(CUstream, CUcontext*)> g_context_of("cuStreamGetCtx");
@@ -30,63 +30,57 @@ constinit DriverFunction<int()> g_start_profiler("cuProfilerStart");
 constinit DriverFunction<int()> g_stop_profiler("cuProfilerStop");
 constinit DriverFunction<int(float*, CUevent, CUevent)> g_elapsed("cuEventElapsedTime");
 
-template <typename F, typename... A>
-int ask(F& function, A... arguments) {
-  auto* f = function.get();
-  return f == nullptr ? -1 : f(arguments...);
-}
-
 }  // namespace
 
 CUcontext context_to_time_in(CUstream stream) {
   int status = CU_STREAM_CAPTURE_STATUS_NONE;
   CUcontext context = nullptr;
-  if (ask(g_is_capturing, stream, &status) != 0 || status != CU_STREAM_CAPTURE_STATUS_NONE) {
+  if (g_is_capturing(stream, &status) != 0 || status != CU_STREAM_CAPTURE_STATUS_NONE) {
     return nullptr;
   }
-  return ask(g_context_of, stream, &context) == 0 ? context : nullptr;
+  return g_context_of(stream, &context) == 0 ? context : nullptr;
 }
 
 bool is_in(CUcontext context) {
   CUcontext current = nullptr;
-  return ask(g_current, &current) == 0 && current == context;
+  return g_current(&current) == 0 && current == context;
 }
 
 bool enter(CUcontext context) {
-  return ask(g_enter, context) == 0;
+  return g_enter(context) == 0;
 }
 
 void stay_out_of_captures() {
   int mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-  ask(g_exchange_mode, &mode);
+  g_exchange_mode(&mode);
 }
 
 bool is_empty(CUstream stream) {
   const stream_gates::Use use(stream);
   if (!use) return false;
   int status = CU_STREAM_CAPTURE_STATUS_NONE;
-  if (ask(g_is_capturing, stream, &status) != 0 || status != CU_STREAM_CAPTURE_STATUS_NONE) {
+  if (g_is_capturing(stream, &status) != 0 || status != CU_STREAM_CAPTURE_STATUS_NONE) {
     return false;
   }
   // In another mode the query would invalidate another thread's capture
   // (cudaStreamCaptureModeGlobal).
   int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-  if (ask(g_exchange_mode, &mode) != 0) return false;
-  const bool empty = ask(g_stream_query, stream) == 0;
-  ask(g_exchange_mode, &mode);
+  if (g_exchange_mode(&mode) != 0) return false;
+  const bool empty = g_stream_query(stream) == 0;
+  g_exchange_mode(&mode);
   return empty;
 }
 
 bool make(CUevent& event) {
-  return ask(g_make, &event, unsigned{CU_EVENT_DEFAULT}) == 0;
+  return g_make(&event, unsigned{CU_EVENT_DEFAULT}) == 0;
 }
 
 bool record(CUevent event, CUstream stream) {
-  return ask(g_record, event, stream) == 0;
+  return g_record(event, stream) == 0;
 }
 
 Reached reached(CUevent event) {
-  const int answer = ask(g_query, event);
+  const int answer = g_query(event);
   return answer == 0                      ? Reached::yes
          : answer == CUDA_ERROR_NOT_READY ? Reached::not_yet
                                           : Reached::never;
@@ -94,34 +88,34 @@ Reached reached(CUevent event) {
 
 bool elapsed(CUevent from, CUevent to, double& ns) {
   float ms = 0;
-  if (ask(g_elapsed, &ms, from, to) != 0 || ms != ms) return false;
+  if (g_elapsed(&ms, from, to) != 0 || ms != ms) return false;
   ns = static_cast<double>(ms) * 1e6;
   return true;
 }
 
 bool make(CUstream& stream) {
-  return ask(g_make_stream, &stream, unsigned{CU_STREAM_NON_BLOCKING}) == 0;
+  return g_make_stream(&stream, unsigned{CU_STREAM_NON_BLOCKING}) == 0;
 }
 
 bool device(int& ordinal) {
-  return ask(g_device, &ordinal) == 0;
+  return g_device(&ordinal) == 0;
 }
 
 bool has_primary_context(int device) {
   unsigned flags = 0;
   int active = 0;
-  return ask(g_primary_state, CUdevice{device}, &flags, &active) == 0 && active != 0;
+  return g_primary_state(CUdevice{device}, &flags, &active) == 0 && active != 0;
 }
 
 void switch_profilers(bool on) {
   int count = 0;
-  if (ask(g_devices, &count) != 0) return;
+  if (g_devices(&count) != 0) return;
   for (CUdevice device = 0; device < count; ++device) {
     CUcontext context = nullptr;
-    if (!has_primary_context(device) || ask(g_retain, &context, device) != 0) continue;
-    if (enter(context)) ask(on ? g_start_profiler : g_stop_profiler);
+    if (!has_primary_context(device) || g_retain(&context, device) != 0) continue;
+    if (enter(context)) (on ? g_start_profiler : g_stop_profiler)();
     enter(nullptr);
-    ask(g_release, device);
+    g_release(device);
   }
 }
 

@@ -13,11 +13,17 @@ using resolve::DriverFunction;
 
 namespace {
 
-using AskPointer = int(unsigned, const CUpointer_attribute*, void**, std::uintptr_t);
+constinit DriverFunction<int(unsigned, const CUpointer_attribute*, void**, std::uintptr_t)>
+    g_attributes("cuPointerGetAttributes");
+constinit DriverFunction<int(int*)> g_device("cuCtxGetDevice");
 
-AskPointer* pointer_query() {
-  static constinit DriverFunction<AskPointer> query("cuPointerGetAttributes");
-  return query.get();
+// Asks for the type of memory and for one more attribute. Both answers are 0 for memory that CUDA
+// does not know: the program's own host memory.
+template <typename T>
+bool ask(const void* address, CUpointer_attribute attribute, unsigned& type, T& answer) {
+  const CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, attribute};
+  void* answers[] = {&type, &answer};
+  return g_attributes(2U, attributes, answers, reinterpret_cast<std::uintptr_t>(address)) == 0;
 }
 
 struct Kind {
@@ -26,16 +32,11 @@ struct Kind {
   HostMemory host = HostMemory::unknown;  // if it is not device memory
 };
 
-Kind kind_of(AskPointer* ask, const void* address) {
+Kind kind_of(const void* address) {
   if (address == nullptr) return {true, false};
-  if (ask == nullptr) return {};
-  static constexpr CUpointer_attribute kAttributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                                        CU_POINTER_ATTRIBUTE_IS_MANAGED};
   unsigned type = 0;
   unsigned managed = 0;
-  void* answers[] = {&type, &managed};
-  // Both are 0 for memory that CUDA does not know: the program's own host memory.
-  if (ask(2, kAttributes, answers, reinterpret_cast<std::uintptr_t>(address)) != 0) return {};
+  if (!ask(address, CU_POINTER_ATTRIBUTE_IS_MANAGED, type, managed)) return {};
   Kind kind{type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_ARRAY,
             managed != 0 || type == CU_MEMORYTYPE_UNIFIED};
   if (kind.managed) {
@@ -51,16 +52,13 @@ Kind kind_of(AskPointer* ask, const void* address) {
 }  // namespace
 
 int current_device(int otherwise) {
-  static constinit DriverFunction<int(int*)> query("cuCtxGetDevice");
-  auto* ask = query.get();
   int device = 0;
-  return ask != nullptr && ask(&device) == 0 ? device : otherwise;
+  return g_device(&device) == 0 ? device : otherwise;
 }
 
 Direction direction(const void* dst, const void* src) {
-  auto* ask = pointer_query();
-  const auto to = kind_of(ask, dst);
-  const auto from = kind_of(ask, src);
+  const auto to = kind_of(dst);
+  const auto from = kind_of(src);
   if (to.managed || from.managed) return {Bucket::MANAGED};
   if (to.device == from.device) return {to.device ? Bucket::D2D : Bucket::H2H};
   if (to.device) return {Bucket::H2D, from.host};
@@ -73,23 +71,14 @@ HostMemory host_memory(const void* address) {
   constexpr unsigned kTries = 16;
   static constinit std::atomic<unsigned> in_vain{0};
   if (in_vain.load(std::memory_order_relaxed) >= kTries) return HostMemory::unknown;
-  auto* ask = pointer_query();
-  if (ask == nullptr) {
-    in_vain.fetch_add(1, std::memory_order_relaxed);
-    return HostMemory::unknown;
-  }
-  return kind_of(ask, address).host;
+  if (g_attributes.get() == nullptr) in_vain.fetch_add(1, std::memory_order_relaxed);
+  return kind_of(address).host;
 }
 
 int device_of(const void* address, int otherwise) {
-  auto* ask = pointer_query();
-  if (ask == nullptr) return otherwise;
-  static constexpr CUpointer_attribute kAttributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                                        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
   unsigned type = 0;
   int device = otherwise;
-  void* answers[] = {&type, &device};
-  const bool known = ask(2, kAttributes, answers, reinterpret_cast<std::uintptr_t>(address)) == 0;
+  const bool known = ask(address, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, type, device);
   return known && type != 0 ? device : otherwise;
 }
 

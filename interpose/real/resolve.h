@@ -74,8 +74,18 @@ void* mapped(Library library, const char* name);
 inline void* of_driver(const char* name) {
   return mapped(Library::cuda, name);
 }
+// CUresult and the driver's enumerations are ints. `Type` returns one.
 template <typename Type>
-using DriverFunction = FunctionOnDemand<Type*, of_driver>;
+class DriverFunction : public FunctionOnDemand<Type*, of_driver> {
+ public:
+  using FunctionOnDemand<Type*, of_driver>::FunctionOnDemand;
+  // Calls it. Returns -1 if the process has no such function.
+  template <typename... A>
+  int operator()(A... arguments) {
+    Type* const function = this->get();
+    return function == nullptr ? -1 : function(arguments...);
+  }
+};
 
 // Publishes in `head`, now and on each change, which library serves which function, so that it
 // survives a kill. `head` stays until a fork.
