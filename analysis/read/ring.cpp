@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "interpose/base/clock.h"
 #include "interpose/format/commit.h"
@@ -102,17 +103,12 @@ class Windows {
   }
 
   void complete(FileLines& file, std::string& lines) {
-    Text text;
-    if (file.offset == 0) {
-      while (file.attempt < 1000 && std::filesystem::exists(path(file, ""))) ++file.attempt;
-      window_file_header(text, drain_.view, drain_.view.header(), file);
+    while (file.offset == 0 && file.attempt < 1000 && std::filesystem::exists(path(file, ""))) {
+      ++file.attempt;
     }
-    std::string rest(text.view());
-    text.clear();
-    window_file_end(text, drain_.view, file);
-    rest.append(lines).append(text.view());
-    files_[name_of(file)] = {file.offset, std::move(rest)};
-    lines.clear();
+    Text end;
+    window_file_end(end, drain_.view, file);
+    files_[name_of(file)] = {file.offset, std::exchange(lines, {}).append(end.view())};
     file.complete = 1;
   }
 

@@ -227,6 +227,7 @@ class Drain {
       w.file[n] = {};
       w.file[n].window = window;
       w.file[n].step = window_numbered(view, window).first_step.load(std::memory_order_relaxed);
+      window_file_header(text[n], view, view.header(), w.file[n]);
       ++w.window_files;
       return true;
     }

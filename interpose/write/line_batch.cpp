@@ -1,22 +1,37 @@
 #include "interpose/write/line_batch.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/format/commit.h"
+#include "interpose/format/file_names.h"
 
 namespace tprof {
 
-LineBatch::LineBatch(const View& of) : Drain(of), file(of), window_files_(of) {
+namespace {
+
+// Reports a failed write, with `errno`.
+void complain_of_write(std::string_view what) {
+  const bool room = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
+  complain(room ? Trouble::room : Trouble::write, what, std::strerror(errno));
+}
+
+}  // namespace
+
+LineBatch::LineBatch(const View& of) : Drain(of) {
   next.written.file[kRankFile].offset = view.head().header_bytes;
   commit(next);
 }
 
 void LineBatch::open(int fd) {
-  file.open(fd);
-  file.reserve(offset(), offset() + closing_bytes_);
+  file_[kRankFile].open(own_file(fd));
+  file_[kRankFile].reserve(offset(), offset() + closing_bytes_);
 }
 
 void LineBatch::begin() {
@@ -32,27 +47,98 @@ void LineBatch::flush() {
   if (!empty || moved) commit(next);
 }
 
+LineBatch::Path LineBatch::path_of(std::size_t n, std::string_view end) const {
+  const Head& head = view.head();
+  Path path;
+  FixedText to(path.text);
+  if (n == kRankFile) {
+    put_beside(to, head, "", ".json");
+  } else {
+    to << bounded_text(head.directory) << "/";
+    window_file_name(to, view, next.written.file[n]);
+    to << end;
+  }
+  return path;
+}
+
+bool LineBatch::rank_file_is_ours() {
+  if (file_[kRankFile].still_ours(path_of(kRankFile).text)) return true;
+  complain(Trouble::descriptor,
+           "the program closed the trace's descriptor, and the file is gone: no more lines, "
+           "tprof recover can get the counts");
+  return false;
+}
+
+bool LineBatch::bring_back(std::uint64_t size) {
+  if (!file_[kRankFile].bring_back(path_of(kRankFile).text, size)) return false;
+  ++times_brought_back_;
+  complain(Trouble::removed, "the trace was removed while the process ran, and is written again: ",
+           bounded_text(view.head().directory));
+  return true;
+}
+
+// Creates a window's file. Never overwrites a file, complete or not.
+bool LineBatch::create(std::size_t n) {
+  constexpr std::uint32_t kAttempts = 1000;
+  for (std::uint32_t& attempt = next.written.file[n].attempt; attempt < kAttempts; ++attempt) {
+    if (file_at(path_of(n).text).known) continue;
+    const OwnFile made = create_file(path_of(n, kUnfinishedFile).text, 0666);
+    file_[n].open(made);
+    if (made.fd >= 0) return true;
+    if (errno != EEXIST) return false;
+  }
+  return false;
+}
+
+bool LineBatch::write(std::size_t n) {
+  FileLines& to = next.written.file[n];
+  const std::uint64_t end = to.offset + text[n].size();
+  if (end == to.offset) return true;
+  if (n != kRankFile && to.offset == 0 && !create(n)) return false;
+  if (!file_[n].still_ours(path_of(n, kUnfinishedFile).text) || text[n].failed() ||
+      !file_[n].reserve(to.offset, end) || !file_[n].write(text[n].view(), to.offset)) {
+    return false;
+  }
+  to.offset = end;
+  return true;
+}
+
 // Returns false, with nothing in the files, if the batch could not be written as a whole.
 bool LineBatch::write() {
-  if (!file.still_ours()) return false;
-  FileLines(&to)[kLineFiles] = next.written.file;
-  const std::uint64_t end = offset() + out().size();
-  const bool fits = file.reserve(offset(), end + closing_bytes());
-  bool well = fits && !out().failed();
-  for (std::size_t n = kRankFile + 1; well && n < kLineFiles; ++n) {
-    well = window_files_.write(n, to[n], text[n]);
-  }
-  if (well && file.write(out().view(), offset())) {
-    to[kRankFile].offset = end;
-    return true;
-  }
+  if (!rank_file_is_ours()) return false;
+  const bool fits = file_[kRankFile].reserve(offset(), offset() + out().size() + closing_bytes());
+  bool well = fits;
+  for (std::size_t n = kLineFiles; well && n-- != 0;) well = write(n);
+  if (well) return true;
   complain_of_write("cannot write the trace, counting goes on: ");
-  if (!fits) return false;
-  for (std::size_t n = kRankFile + 1; n < kLineFiles; ++n) {
-    window_files_.cut_back(n, to[n], committed_.written.file[n].offset);
-  }
-  file.cut(offset());
+  if (fits) cut_back();
   return false;
+}
+
+void LineBatch::cut_back() {
+  for (std::size_t n = 0; n < kLineFiles; ++n) {
+    const std::uint64_t whole = committed_.written.file[n].offset;
+    if (n == kRankFile || whole != 0) {
+      file_[n].cut(whole);
+    } else if (file_[n].still_ours("")) {
+      unlink(path_of(n, kUnfinishedFile).text);
+      file_[n].close();
+    }
+  }
+}
+
+// Writes the end of a window's file and gives it its final name. If that fails, it keeps its
+// unfinished name: readers know both.
+void LineBatch::complete(std::size_t n) {
+  window_file_end(text[n], view, next.written.file[n]);
+  const Path part = path_of(n, kUnfinishedFile);
+  if (!write(n) || !file_[n].cut(next.written.file[n].offset) ||
+      rename(part.text, path_of(n).text) != 0) {
+    complain(Trouble::write,
+             "cannot complete the file of a window, counting goes on: ", std::strerror(errno));
+  }
+  file_[n].close();
+  next.written.file[n].complete = 1;
 }
 
 // The lines of tables come again in the next batch.
@@ -75,12 +161,10 @@ void LineBatch::complete_windows(Which which) {
     begin();
     const std::size_t n = oldest_window_file(next.written);
     if (n == kLineFiles) break;
-    FileLines& oldest = next.written.file[n];
     const std::uint64_t to_ns =
-        window_numbered(view, oldest.window).to_ns.load(std::memory_order_acquire);
+        window_numbered(view, next.written.file[n].window).to_ns.load(std::memory_order_acquire);
     if (which == Which::late && (to_ns > now || now - to_ns < kLateNs)) break;
-    window_files_.complete(n, oldest, text[n]);
-    oldest.complete = 1;
+    complete(n);
     commit(next);
     if (which == Which::oldest) break;
   }
@@ -90,14 +174,15 @@ void LineBatch::complete_windows(Which which) {
 }
 
 bool LineBatch::close() {
+  LineFile& file = file_[kRankFile];
   const std::uint64_t end = offset() + out().size();
-  if (!file.still_ours()) return false;
+  if (!rank_file_is_ours()) return false;
   if (out().failed() || !file.reserve(offset(), end) || !file.write(out().view(), offset())) {
     complain_of_write("cannot close the trace, tprof recover may: ");
     return false;
   }
   if (!file.cut(end)) return false;
-  if (file.nameless() && !file.bring_back(end)) {
+  if (file.nameless() && !bring_back(end)) {
     complain(Trouble::removed, "the trace is lost: its file was removed while the process ran");
   }
   Progress closed = committed_;
@@ -110,7 +195,7 @@ void LineBatch::reopen() {
   Progress open = committed_;
   open.closed = 0;
   commit(open);
-  file.cut(offset());  // otherwise a part of the old end could follow shorter lines
+  file_[kRankFile].cut(offset());  // otherwise a part of the old end could follow shorter lines
 }
 
 void LineBatch::commit(const Progress& progress) {

@@ -2,7 +2,9 @@
 // counts as not written. One caller at a time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "interpose/base/text.h"
 #include "interpose/lines/drain.h"
@@ -47,14 +49,29 @@ class LineBatch : public Drain {
   // Notes how many bytes closing the file would now need.
   void needs_to_close(std::uint64_t bytes);
 
-  LineFile file;
+  // True if the rank file was removed.
+  bool nameless() const { return file_[kRankFile].nameless(); }
+  // Writes it again, and reports that. Returns false if that is not possible.
+  bool bring_back(std::uint64_t size);
+  std::uint32_t times_brought_back() const { return times_brought_back_; }
 
  private:
+  struct Path {
+    char text[1300];
+  };
+  // The path of a file of `next`; of a window's with this end of its name.
+  Path path_of(std::size_t n, std::string_view end = {}) const;
+  bool rank_file_is_ours();
+  bool create(std::size_t n);
+  bool write(std::size_t n);
   bool write();
+  void cut_back();
+  void complete(std::size_t n);
   void commit(const Progress& progress);
   std::uint64_t closing_bytes() const;
 
-  WindowFiles window_files_;
+  LineFile file_[kLineFiles];  // at their places in Progress
+  std::uint32_t times_brought_back_ = 0;
   Progress committed_{};
   std::uint64_t closing_bytes_ = kClosingBytes;
 };

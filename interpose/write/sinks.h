@@ -79,8 +79,8 @@ class RankFileName : public Sink {
     constexpr std::uint64_t kEveryNs = 1'000'000'000;
     if (now.mono_ns < next_ns_) return;
     next_ns_ = now.mono_ns + kEveryNs;
-    const bool was_nameless = std::exchange(nameless_, lines.file.nameless());
-    if (!nameless_ || !was_nameless || lines.file.bring_back(lines.offset())) return;
+    const bool was_nameless = std::exchange(nameless_, lines.nameless());
+    if (!nameless_ || !was_nameless || lines.bring_back(lines.offset())) return;
     complain(Trouble::removed,
              "the trace is lost, unless its folder is made again before the process ends: ",
              bounded_text(lines.view.head().directory));

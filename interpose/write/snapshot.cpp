@@ -38,8 +38,8 @@ void Snapshot::begin(LineBatch& lines, const SinkStart& start) {
 }
 
 void Snapshot::tick(LineBatch& lines, const ClockAnchor& now) {
-  if (lines.file.times_brought_back() != times_brought_back_) {
-    times_brought_back_ = lines.file.times_brought_back();
+  if (lines.times_brought_back() != times_brought_back_) {
+    times_brought_back_ = lines.times_brought_back();
     bring_back(lines.view.head());
   }
   if (!due(lines.view, now.mono_ns)) return;

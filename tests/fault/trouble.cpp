@@ -21,7 +21,7 @@
 //                          first two times)
 //   TROUBLE=hours:N        the wall clock is that many hours behind
 //   TROUBLE=quota:N        the disk quota is used up from the N-th write on
-//   TROUBLE=windows        windows' files have room for their first lines only
+//   TROUBLE=windows        windows' files have no room
 //
 // trouble_realtime_step_ns is added to CLOCK_REALTIME, trouble_monotonic_step_ns to
 // CLOCK_MONOTONIC.
@@ -270,7 +270,7 @@ ssize_t pwrite(int fd, const void* from, size_t n, off_t at) {
     return -1;
   }
   char path[4096];
-  if (wants("windows") && at != 0 && path_of(fd, path).ends_with(".part")) {
+  if (wants("windows") && path_of(fd, path).ends_with(".part")) {
     errno = ENOSPC;
     return -1;
   }
