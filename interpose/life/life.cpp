@@ -21,17 +21,29 @@
 #include "interpose/base/in_time.h"
 #include "interpose/base/lock.h"
 #include "interpose/base/text.h"
+#include "interpose/calls/memory.h"
+#include "interpose/device/timing.h"
 #include "interpose/format/commit.h"
 #include "interpose/format/ring_file.h"
-#include "interpose/life/rooms.h"
+#include "interpose/life/control.h"
+#include "interpose/marks/missed_calls.h"
+#include "interpose/marks/ranges.h"
+#include "interpose/marks/sites.h"
+#include "interpose/real/resolve.h"
+#include "interpose/record/allocations.h"
+#include "interpose/record/communicators.h"
+#include "interpose/record/graphs.h"
+#include "interpose/record/phases.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/left_rings.h"
 #include "interpose/session/mapping.h"
 #include "interpose/session/process.h"
 #include "interpose/session/rank_file.h"
 #include "interpose/session/session.h"
+#include "interpose/user/user.h"
 #include "interpose/write/header.h"
 #include "interpose/write/line_batch.h"
+#include "interpose/write/windows.h"
 #include "interpose/write/writer.h"
 
 // glibc's at_quick_exit, which is linked statically, calls this. Weak, since musl lacks it.
@@ -135,7 +147,16 @@ void turn_off() {
 // clone(), at the child's first call.
 void leave_parents_session() {
   remember_process();
-  life::each(&life::Room::forked);
+  resolve::after_fork();
+  allocations::after_fork();
+  windows::after_fork();
+  device::after_fork();
+  sites::after_fork();
+  memory::after_fork();
+  marks::after_fork();
+  user::after_fork();
+  control::after_fork();
+  coverage::after_fork();
   writer::after_fork();
   in_time::after_fork();
   // The files belong to the parent, even if another thread was just making them: the child must not
@@ -157,7 +178,7 @@ void leave_parents_session() {
 void end_session() {
   g_state.exiting_thread.store(syscall(SYS_gettid), std::memory_order_relaxed);
   g_state.closed.store(true, std::memory_order_release);
-  life::each(&life::Room::exiting);
+  resolve::stop_opening();
   if (started()) g_wiped_by_fork.session.store(++g_last_number, std::memory_order_release);
 }
 
@@ -229,8 +250,28 @@ std::uint32_t delay_ms(const Process& process) {
   return process.rank < 0 ? 0 : static_cast<std::uint32_t>(process.rank / kRanksInOneMs);
 }
 
+// Expensive work is done here and not in the fork: most children (a data loader's workers) never
+// get here.
+void forget_parents_tables() {
+  graphs::forget_all();
+  comms::forget_all();
+  comms::forget_phases();
+}
+
+// The session has its files and its writer. Windows come before timing, since they decide whether
+// calls are timed from the beginning.
+void begin_rooms(Head& head) {
+  resolve::publish(head);
+  if (opt_in::memory()) allocations::publish(head);
+  windows::begin();
+  device::begin(config().timing);
+  // Sites are only in lines.
+  if (head.events != EventLines::off) sites::begin(config().call_site);
+  missed::publish(head);
+}
+
 bool start_locked(std::string_view libraries) {
-  if (g_forked) life::each(&life::Room::begin_anew);
+  if (g_forked) forget_parents_tables();
   g_state.config = read_config();
   g_process = {};
   describe_process(config().redact, g_process);
@@ -248,11 +289,7 @@ bool start_locked(std::string_view libraries) {
   }
   if (!mapping().in_file()) drop_file(g_file.ring);
   if (!fill_mapping(g_process, libraries) ||
-      !writer::start(mapping().view(),
-                     {make_files, [] { life::each(&life::Room::writer_wakes); },
-                      [](Output& output) { life::each(&life::Room::writer_wrote, output); },
-                      [] { life::each(&life::Room::writer_rests); },
-                      [] { life::each(&life::Room::writer_closes); }, remove_ring_and_snapshot},
+      !writer::start(mapping().view(), {make_files, control::follow, remove_ring_and_snapshot},
                      wanted_metrics(g_process), delay_ms(g_process))) {
     mapping().close();
     drop_file(g_file.ring);
@@ -262,7 +299,7 @@ bool start_locked(std::string_view libraries) {
     complain(Trouble::room, "no ring file in ", g_file.directory,
              ": a kill would lose what is not written yet");
   }
-  life::each(&life::Room::begin);
+  begin_rooms(mapping().head());
   return true;
 }
 
@@ -323,9 +360,10 @@ void note_exit_status(int status) {
                                      std::memory_order_relaxed);
 }
 void leave() {
-  life::each(&life::Room::ends);
+  constexpr std::uint32_t kLastLookMs = 1000;  // to read the devices' last times
+  device::end(kLastLookMs);
   close_file();
-  life::each(&life::Room::ended);
+  windows::end();
 }
 void stay() {
   if (mapping().in_file() && g_ring_removed.load(std::memory_order_relaxed)) {
@@ -333,7 +371,7 @@ void stay() {
   }
   g_waits_until.store(0, std::memory_order_relaxed);
   writer::go_on();
-  life::each(&life::Room::go_on);
+  device::go_on();
 }
 
 // Collects the facts before it takes the lock: a thread with the loader's lock (in a library's
@@ -359,7 +397,10 @@ bool start() {
   }
   writer::wait_for_files();
   // Calls of other threads have only the host's times until then.
-  life::each(&life::Room::settle_in);
+  device::settle_in();
+  // Last, since it also notes what the others have loaded.
+  coverage::note_environment(mapping().head());
+  coverage::note_objects(mapping().head());
   return true;
 }
 

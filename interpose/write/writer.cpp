@@ -8,6 +8,9 @@
 
 #include "interpose/base/background_thread.h"
 #include "interpose/base/clock.h"
+#include "interpose/session/coverage.h"
+#include "interpose/session/left_rings.h"
+#include "interpose/session/session.h"
 #include "interpose/write/output.h"
 #include "interpose/write/windows.h"
 
@@ -65,7 +68,7 @@ void answer(std::atomic<std::uint32_t>& done, std::uint32_t asked) {
 void close_as_asked() {
   const std::uint32_t asked = g_asked.load(std::memory_order_acquire);
   if (asked == g_answered.load(std::memory_order_relaxed)) return;
-  g_duties.before_it_closes();
+  coverage::note_mapped(session::mapping().head());
   g_output->cost(clock_ns(CLOCK_THREAD_CPUTIME_ID));
   g_output->drain_rest(now_ns() + kLinesAtExitNs);
   const bool ended = g_output->end();
@@ -107,11 +110,11 @@ void* run(void*) {
   for (;;) {
     const std::uint32_t seen = g_wake.load(std::memory_order_acquire);
     close_as_asked();
-    g_duties.whenever_it_wakes();
+    left_rings::look();
     const std::uint32_t flushes = g_flushes_asked.load(std::memory_order_acquire);
     const std::uint32_t due_ms = write();
     answer(g_flushes_done, flushes);
-    g_duties.before_it_sleeps();
+    windows::follow();
     g_output->cost(clock_ns(CLOCK_THREAD_CPUTIME_ID));
     const std::uint32_t sleep_ms = windows::watch_steps() ? kSleepBetweenStepsMs : kSleepMs;
     futex_wait(g_wake, seen, std::min(sleep_ms, due_ms));

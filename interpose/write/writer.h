@@ -23,10 +23,7 @@ struct Files {
 // The thread's other duties.
 struct Duties {
   bool (*makes_files)(Files&);  // false without `later`: there will be none, and the thread ends
-  void (*whenever_it_wakes)();
   void (*when_all_is_written)(Output&);  // everything recorded before it woke
-  void (*before_it_sleeps)();
-  void (*before_it_closes)();
   void (*when_it_has_closed)();
 };
 
