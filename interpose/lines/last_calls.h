@@ -2,7 +2,10 @@
 // last collective of each communicator, and the last send and receive of each pair of ranks.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <tuple>
 
 #include "interpose/format/copy_in_use.h"
@@ -19,8 +22,8 @@ class LastCalls {
 
   // `tid`: of each thread, for records before the first marker in its ring.
   void lines(Text& out, const View& view, const std::uint32_t (&tid)[kMaxThreads]) const {
-    for (const Call& call : calls_) {
-      if (call.record.function == kMetaVoid || (call.of_thread && listed(call))) continue;
+    for (const Call& call : kept()) {
+      if (call.of_thread && listed(call)) continue;
       line(out, view, call, call.tid != 0 ? call.tid : tid[call.thread]);
     }
   }
@@ -83,32 +86,23 @@ class LastCalls {
     return a.record.seq >= b.record.seq;
   }
 
-  // Keeps it in the place of its kind. Without a free place, the call is left out.
+  std::span<const Call> kept() const { return {calls_, count_}; }
+
+  // Keeps the last call of its kind. Without a free place, the call is left out.
   void keep(const Call& call) {
     const Kind kind = kind_of(call);
-    const auto [of_thread, first, peer, function] = kind;
-    const std::uint64_t talk =
-        function == 0 ? 0 : static_cast<std::uint32_t>(peer) * 3U + function + 1;
-    const std::uint64_t hash =
-        (of_thread ? first : std::uint64_t{first} * 64 + talk) * 31 + of_thread;
-    for (std::uint32_t n = 0; n < kPlaces; ++n) {
-      Call& kept = calls_[(hash + n) % kPlaces];
-      const bool free = kept.record.function == kMetaVoid;
-      if (!free && kind_of(kept) != kind) continue;
-      if (free || later(call, kept)) kept = call;
-      return;
-    }
+    std::size_t place = 0;
+    while (place < count_ && kind_of(calls_[place]) != kind) ++place;
+    if (place == kPlaces || (place < count_ && !later(call, calls_[place]))) return;
+    calls_[place] = call;
+    count_ = std::max(count_, place + 1);
   }
 
   // True if the call is also listed as the last one of its communicator.
   bool listed(const Call& thread) const {
-    for (const Call& call : calls_) {
-      if (!call.of_thread && call.record.function != kMetaVoid && call.thread == thread.thread &&
-          call.number == thread.number) {
-        return true;
-      }
-    }
-    return false;
+    return std::ranges::any_of(kept(), [&](const Call& call) {
+      return !call.of_thread && call.thread == thread.thread && call.number == thread.number;
+    });
   }
 
   static void line(Text& out, const View& view, const Call& call, std::uint32_t tid) {
@@ -128,7 +122,8 @@ class LastCalls {
     out << "}},\n";
   }
 
-  Call calls_[kPlaces]{};
+  Call calls_[kPlaces];
+  std::size_t count_ = 0;
 };
 
 }  // namespace tprof
