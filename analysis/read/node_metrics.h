@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "interpose/lines/metric_lanes.h"
+#include "interpose/write/metric_lanes.h"
 
 namespace tprof {
 

@@ -8,8 +8,8 @@
 
 #include "interpose/base/clock.h"
 #include "interpose/format/commit.h"
-#include "interpose/lines/drain.h"
-#include "interpose/lines/last_calls.h"
+#include "interpose/write/drain.h"
+#include "interpose/write/last_calls.h"
 #include "read/error.h"
 
 namespace tprof::read {

@@ -7,7 +7,7 @@
 #include "interpose/format/line_kinds.h"
 #include "interpose/format/settings.h"
 #include "interpose/format/thread_kind.h"
-#include "interpose/lines/window_lines.h"
+#include "interpose/write/window_lines.h"
 #include "read/error.h"
 #include "read/events.h"
 #include "read/json.h"

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "interpose/base/not_copied.h"
-#include "interpose/lines/window_lines.h"
+#include "interpose/write/window_lines.h"
 #include "read/error.h"
 #include "read/load.h"
 #include "read/ring_file.h"

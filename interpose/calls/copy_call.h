@@ -2,10 +2,10 @@
 #pragma once
 
 #include "interpose/api/functions.h"
-#include "interpose/calls/memory.h"
 #include "interpose/calls/open_call.h"
 #include "interpose/format/dtypes.h"
 #include "interpose/real/copy_args.h"
+#include "interpose/record/host_memory.h"
 
 namespace tprof {
 

@@ -2,10 +2,10 @@
 // no copies and start nothing. With TPROF_MEMORY=1 allocations are counted, including those of the
 // functions in api/cudart.h and api/cuda.h that only allocate and free; without it those only pass
 // calls through. A runtime call and the driver call inside it are one.
-#include "interpose/calls/memory.h"
 #include "interpose/device/contexts.h"
 #include "interpose/hook/wrapper.h"
 #include "interpose/record/allocation_calls.h"
+#include "interpose/record/host_memory.h"
 
 using tprof::HostMemory;
 namespace memory = tprof::memory;

@@ -4,9 +4,9 @@
 
 #include "interpose/base/clock.h"
 #include "interpose/device/timing.h"
-#include "interpose/lines/lines.h"
 #include "interpose/session/session.h"
 #include "interpose/user/user.h"
+#include "interpose/write/lines.h"
 #include "interpose/write/windows.h"
 #include "interpose/write/writer.h"
 

@@ -10,12 +10,12 @@
 #include "interpose/base/lock.h"
 #include "interpose/base/own_memory.h"
 #include "interpose/device/timing.h"
-#include "interpose/lines/ledger_lines.h"
-#include "interpose/lines/scope_sums.h"
 #include "interpose/record/thread.h"
 #include "interpose/session/process.h"
 #include "interpose/session/session.h"
 #include "interpose/user/user.h"
+#include "interpose/write/ledger_lines.h"
+#include "interpose/write/scope_sums.h"
 #include "interpose/write/writer.h"
 
 namespace tprof::user {

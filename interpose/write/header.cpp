@@ -6,9 +6,9 @@
 #include <iterator>
 
 #include "interpose/base/environment.h"
-#include "interpose/lines/lines.h"
 #include "interpose/real/resolve.h"
 #include "interpose/session/redact.h"
+#include "interpose/write/lines.h"
 
 namespace tprof {
 namespace {

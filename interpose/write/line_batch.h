@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "interpose/base/text.h"
-#include "interpose/lines/drain.h"
+#include "interpose/write/drain.h"
 #include "interpose/write/line_file.h"
 
 namespace tprof {

@@ -14,8 +14,8 @@
 #include "interpose/format/metrics.h"
 #include "interpose/format/snapshot.h"
 #include "interpose/format/windows.h"
-#include "interpose/lines/metric_lanes.h"
 #include "interpose/write/line_batch.h"
+#include "interpose/write/metric_lanes.h"
 #include "interpose/write/metric_sources.h"
 
 namespace tprof {

@@ -9,7 +9,7 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/disk_space.h"
 #include "interpose/format/file_names.h"
-#include "interpose/lines/last_calls.h"
+#include "interpose/write/last_calls.h"
 
 namespace tprof {
 namespace {

@@ -17,7 +17,7 @@
 #include "interpose/base/hash.h"
 #include "interpose/base/pages.h"
 #include "interpose/format/step_mark.h"
-#include "interpose/lines/totals.h"
+#include "interpose/write/totals.h"
 
 namespace tprof {
 

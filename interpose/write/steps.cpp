@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "interpose/base/clock.h"
-#include "interpose/lines/range_lines.h"
+#include "interpose/write/range_lines.h"
 
 namespace tprof {
 

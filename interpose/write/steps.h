@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "interpose/format/step_mark.h"
-#include "interpose/lines/ledger_lines.h"
+#include "interpose/write/ledger_lines.h"
 #include "interpose/write/step_intervals.h"
 #include "interpose/write/step_repeats.h"
 #include "interpose/write/step_windows.h"

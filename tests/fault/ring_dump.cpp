@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "interpose/format/commit.h"
-#include "interpose/lines/drain.h"
+#include "interpose/write/drain.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-// lines/drain.h: the lines that say when devices computed.
+// write/drain.h: the lines that say when devices computed.
 #include <nlohmann/json.hpp>
 
 #include "catch2.h"

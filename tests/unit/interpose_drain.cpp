@@ -1,4 +1,4 @@
-// lines/drain.h: from rings to lines, with the process killed in between at every point.
+// write/drain.h: from rings to lines, with the process killed in between at every point.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>

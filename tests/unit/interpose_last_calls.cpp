@@ -1,6 +1,6 @@
-// lines/last_calls.h: what each thread and communicator called last, of rings that may have no
+// write/last_calls.h: what each thread and communicator called last, of rings that may have no
 // lines.
-#include "interpose/lines/last_calls.h"
+#include "interpose/write/last_calls.h"
 
 #include <nlohmann/json.hpp>
 #include <set>

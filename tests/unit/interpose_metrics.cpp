@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "catch2.h"
-#include "interpose/lines/metric_lanes.h"
+#include "interpose/write/metric_lanes.h"
 #include "interpose/write/metric_sources.h"
 #include "planted_root.h"
 #include "read/node_metrics.h"

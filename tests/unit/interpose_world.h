@@ -12,7 +12,7 @@
 #include "interpose/calls/copy_call.h"
 #include "interpose/calls/nccl_call.h"
 #include "interpose/format/commit.h"
-#include "interpose/lines/drain.h"
+#include "interpose/write/drain.h"
 
 namespace tprof::test {
 

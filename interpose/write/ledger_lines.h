@@ -7,9 +7,9 @@
 #include <tuple>
 
 #include "interpose/format/coverage.h"
-#include "interpose/lines/lines.h"
-#include "interpose/lines/scope_sums.h"
-#include "interpose/lines/totals.h"
+#include "interpose/write/lines.h"
+#include "interpose/write/scope_sums.h"
+#include "interpose/write/totals.h"
 
 namespace tprof {
 

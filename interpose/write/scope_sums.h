@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "interpose/format/scopes.h"
-#include "interpose/lines/range_lines.h"
-#include "interpose/lines/totals.h"
+#include "interpose/write/range_lines.h"
+#include "interpose/write/totals.h"
 
 namespace tprof {
 

@@ -9,12 +9,12 @@
 
 #include "interpose/format/metrics.h"
 #include "interpose/format/setting_values.h"
-#include "interpose/lines/counter_lines.h"
-#include "interpose/lines/device_lines.h"
-#include "interpose/lines/ledger_lines.h"
-#include "interpose/lines/lines.h"
-#include "interpose/lines/range_lines.h"
-#include "interpose/lines/window_lines.h"
+#include "interpose/write/counter_lines.h"
+#include "interpose/write/device_lines.h"
+#include "interpose/write/ledger_lines.h"
+#include "interpose/write/lines.h"
+#include "interpose/write/range_lines.h"
+#include "interpose/write/window_lines.h"
 
 namespace tprof {
 

@@ -1,4 +1,4 @@
-#include "interpose/calls/memory.h"
+#include "interpose/record/host_memory.h"
 
 #include <algorithm>
 #include <atomic>

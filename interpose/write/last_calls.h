@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "interpose/format/copy_in_use.h"
-#include "interpose/lines/lines.h"
+#include "interpose/write/lines.h"
 
 namespace tprof {
 

@@ -6,8 +6,8 @@
 
 #include "interpose/base/real.h"
 #include "interpose/format/counters.h"
-#include "interpose/lines/lines.h"
-#include "interpose/lines/range_lines.h"
+#include "interpose/write/lines.h"
+#include "interpose/write/range_lines.h"
 
 namespace tprof {
 

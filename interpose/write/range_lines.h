@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "interpose/base/real.h"
-#include "interpose/lines/lines.h"
+#include "interpose/write/lines.h"
 
 namespace tprof {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "interpose/lines/lines.h"
+#include "interpose/write/lines.h"
 
 namespace tprof {
 
