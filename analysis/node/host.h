@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "interpose/base/not_copied.h"
-#include "interpose/write/metric_text.h"
+#include "interpose/write/metric_lanes.h"
 #include "read/node_metrics.h"
 
 namespace tprof::node {

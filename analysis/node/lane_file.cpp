@@ -7,7 +7,7 @@
 #include "interpose/base/held_signals.h"
 #include "interpose/format/line_kinds.h"
 #include "interpose/format/schema.h"
-#include "interpose/write/counter_lines.h"
+#include "interpose/write/range_lines.h"
 
 namespace tprof::node {
 

@@ -134,7 +134,7 @@
     (Destroys{executable}))
 
 // Functions that allocate and free, looked at with TPROF_MEMORY=1 only:
-// X(..., (parameters), (arguments), (what it is, see record/allocation_calls.h))
+// X(..., (parameters), (arguments), (what it is, see hook/memory.cpp))
 #define TPROF_CUDA_ALLOCATION(X, X_TWIN) \
   X(cuMemAlloc_v2, 3020, cuMemAlloc, (CUdeviceptr * pointer, size_t size), (pointer, size), \
     (Allocates{pointer, size})) \

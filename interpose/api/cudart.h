@@ -88,7 +88,7 @@
   X(cudaDeviceReset, 3020)
 
 // Functions that allocate and free, looked at with TPROF_MEMORY=1 only (and the seven above):
-// X(..., (parameters), (arguments), (what it is, see record/allocation_calls.h))
+// X(..., (parameters), (arguments), (what it is, see hook/memory.cpp))
 //   meant(stream) is the stream that a function and its twin mean by 0
 #define TPROF_CUDART_ALLOCATION(X, X_TWIN)                                                              \
   X(cudaMalloc, 3020, (void** pointer, size_t size), (pointer, size), (Allocates{pointer, size})) \

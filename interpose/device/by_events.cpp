@@ -11,7 +11,6 @@
 #include "interpose/base/environment.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/pages.h"
-#include "interpose/device/device_clock.h"
 #include "interpose/device/exposure.h"
 #include "interpose/device/intervals.h"
 #include "interpose/device/mode.h"
@@ -28,6 +27,116 @@ namespace tprof::device {
 // Reads the pairs that the device has reached.
 namespace reader {
 namespace {
+
+// Converts times of a device's events to the host's clock (CLOCK_MONOTONIC). An anchor is an event
+// on our own stream; the host reads its clock before and after it. The driver gives the time from
+// the anchor to other events.
+//
+// A new anchor is made every 4 s, since the driver gives that time as a float of milliseconds,
+// which resolves half a microsecond at 4 s, and only one at 8 s.
+class DeviceClock {
+ public:
+  static constexpr std::uint64_t kEveryNs = 4'000'000'000;
+
+  // True 4 s after the last anchor, or 1 s after a failed try.
+  bool due(std::uint64_t now_ns) const { return now_ns >= next_ns_; }
+  // Call this in the device's context. If the device does not answer within 2 ms, returns false and
+  // keeps the old anchor.
+  bool anchor() {
+    next_ns_ = now_ns() + kAgainNs;
+    if (stream_ == nullptr) {
+      if (!event_driver::device(device_) || !event_driver::make(stream_)) return false;
+    }
+    for (CUevent& event : event_) {
+      if (event == nullptr && !event_driver::make(event)) return false;
+    }
+    Anchor best;
+    if (!measure(best)) return false;
+    double device_ns = 0;
+    if (current_.event != kNone) {
+      if (!event_driver::elapsed(event_[current_.event], event_[best.event], device_ns))
+        return false;
+      device_ns += past_[(anchors_ - 1) % kKept].device_ns;
+    }
+    current_ = best;
+    follow_drift(device_ns);
+    next_ns_ = current_.host_ns + kEveryNs;
+    return true;
+  }
+
+  // Returns false if there is no anchor, or the driver refuses.
+  bool time_of(CUevent reached, std::uint64_t& ns) const {
+    double since = 0;
+    if (current_.event == kNone) return false;
+    if (!event_driver::elapsed(event_[current_.event], reached, since)) return false;
+    ns = current_.host_ns + static_cast<std::uint64_t>(static_cast<std::int64_t>(since * rate_));
+    return true;
+  }
+
+  int device() const { return device_; }
+  std::uint64_t anchored_ns() const { return current_.host_ns; }
+  // The largest possible error of the anchor.
+  std::uint64_t error_ns() const { return current_.error_ns; }
+  // Nanoseconds per second by which the host's clock is faster than the device's.
+  std::int64_t drift_ppb() const { return static_cast<std::int64_t>((rate_ - 1) * 1e9); }
+
+ private:
+  static constexpr int kNone = -1;
+  static constexpr int kLooks = 8;
+  static constexpr std::uint64_t kPatienceNs = 2'000'000;
+  static constexpr std::uint64_t kAgainNs = 1'000'000'000;
+  struct Anchor {
+    int event = kNone;
+    std::uint64_t host_ns = 0;
+    std::uint64_t error_ns = 0;
+  };
+  // Takes the best of a few readings, with the host's clock read before and after each. Returns
+  // false if the device did not answer.
+  bool measure(Anchor& best) {
+    best.error_ns = UINT64_MAX;
+    for (int i = 0; i < kLooks; ++i) {
+      int mine = 0;
+      while (mine == current_.event || mine == best.event) ++mine;
+      const std::uint64_t before = now_ns();
+      if (!event_driver::record(event_[mine], stream_)) return false;
+      event_driver::Reached reached{};
+      std::uint64_t after = 0;
+      do {
+        reached = event_driver::reached(event_[mine]);
+        after = now_ns();
+      } while (reached == event_driver::Reached::not_yet && after - before < kPatienceNs);
+      if (reached != event_driver::Reached::yes) return false;
+      const std::uint64_t error = (after - before) / 2 + 1;
+      if (error < best.error_ns) best = {mine, before + error, error};
+    }
+    return true;
+  }
+
+  void follow_drift(double device_ns) {
+    past_[anchors_ % kKept] = {device_ns, current_.host_ns};
+    const Past& first = past_[anchors_ < kKept ? 0 : (anchors_ + 1) % kKept];
+    ++anchors_;
+    const double device_time = device_ns - first.device_ns;
+    const auto host_time = static_cast<double>(current_.host_ns - first.host_ns);
+    if (device_time > 1e9) rate_ = host_time / device_time;
+  }
+
+  // The drift is measured over about a minute, since each anchor may be wrong by microseconds.
+  static constexpr std::uint32_t kKept = 16;
+  struct Past {
+    double device_ns;  // since the first anchor
+    std::uint64_t host_ns;
+  };
+
+  CUstream stream_ = nullptr;
+  CUevent event_[3] = {};  // the anchor, the best reading, and one for the next reading
+  Anchor current_;
+  std::uint64_t next_ns_ = 0;
+  double rate_ = 1;  // host time per device time
+  Past past_[kKept] = {};
+  std::uint32_t anchors_ = 0;
+  int device_ = 0;
+};
 
 DeviceClock g_clock[kPools];  // of each pool's device
 

@@ -1,5 +1,5 @@
-// The program's NVTX ranges and scopes. They never start a session, and never use up what calls
-// need.
+// The program's NVTX ranges, scopes and counters. They never start a session, and never use up what
+// calls need.
 #pragma once
 
 #include <cuda.h>
@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "interpose/format/counters.h"
 #include "interpose/format/ranges.h"
 
 namespace tprof::marks {
@@ -47,6 +48,9 @@ std::uint64_t start(std::uint8_t domain, std::string_view name, const Attributes
 bool end(std::uint64_t number, const End& end = {});
 
 void mark(std::uint8_t domain, std::string_view name, const Attributes& attributes = {});
+
+// `at_ns` is on CLOCK_MONOTONIC. Budget: as a range's push and pop.
+void count(const Counter& counter, std::uint64_t at_ns);
 
 void after_fork();  // in the child: drops its parent's ranges
 

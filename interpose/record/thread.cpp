@@ -12,7 +12,7 @@
 #include "interpose/base/lock.h"
 #include "interpose/real/binding.h"
 #include "interpose/real/resolve.h"
-#include "interpose/record/held_call.h"
+#include "interpose/record/groups.h"
 #include "interpose/record/ring.h"
 #include "interpose/session/coverage.h"
 

@@ -15,7 +15,7 @@
 
 namespace tprof {
 
-struct GroupedCall;  // record/held_call.h
+struct GroupedCall;  // record/groups.h
 
 // A thread's current call, or its group's calls, as timed by device/.
 namespace device {
@@ -68,7 +68,7 @@ struct alignas(64) Thread {
   std::uint32_t group = 0;  // its number, 0 until its first call
   std::int32_t device = 0;  // CUDA's default until cudaSetDevice
   bool late = false;        // after the exit handlers: each transaction closes the file again
-  bool allocating = false;  // in a call that allocates or frees (record/allocation_calls.h)
+  bool allocating = false;  // in a call that allocates or frees (hook/memory.cpp)
   // A prime, so that a usual number of calls per step is not a multiple.
   static constexpr std::uint32_t kOwnTimeEvery = 61;
   std::uint32_t until_own_time = kOwnTimeEvery;  // calls (calls/open_call.cpp)

@@ -8,7 +8,6 @@
 #include "interpose/base/text.h"
 #include "interpose/device/timing.h"
 #include "interpose/format/ranges.h"
-#include "interpose/marks/counters.h"
 #include "interpose/marks/range_names.h"
 #include "interpose/marks/ranges.h"
 #include "interpose/record/thread.h"

@@ -9,8 +9,6 @@
 
 #include "interpose/format/metrics.h"
 #include "interpose/format/setting_values.h"
-#include "interpose/write/counter_lines.h"
-#include "interpose/write/device_lines.h"
 #include "interpose/write/ledger_lines.h"
 #include "interpose/write/lines.h"
 #include "interpose/write/range_lines.h"

@@ -9,7 +9,7 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/text.h"
-#include "interpose/write/metric_text.h"
+#include "interpose/write/metric_lanes.h"
 
 namespace tprof::metrics {
 namespace {

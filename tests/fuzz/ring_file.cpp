@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "interpose/format/commit.h"
-#include "interpose/marks/counters.h"
 #include "interpose/marks/range_names.h"
 #include "interpose/marks/ranges.h"
 #include "support/fuzz.h"
