@@ -96,25 +96,17 @@ auto graph_call(GetThread&& thread, GetStep&& step, F&& function) {
 
 }  // namespace tprof::hook
 
-// The body of a wrapper, after TPROF_REAL. `thread`: as above. `stream_meant`: legacy, per_thread.
-// `step` may use meant(stream).
-#define TPROF_GRAPH_CALL(thread, stream_meant, arguments, step)      \
-  tprof::hook::graph_call(                                           \
-      thread,                                                        \
-      [&] {                                                          \
-        [[maybe_unused]] constexpr auto meant = tprof::stream_meant; \
-        return TPROF_UNPAREN step;                                   \
-      },                                                             \
-      [&] { return real arguments; })
-
-#define WRAPPER(stream_meant, function, kind, parameters, arguments, step)     \
-  TPROF_##kind(cudaError_t, function, parameters, using namespace tprof::hook; \
-               return TPROF_GRAPH_CALL(tprof::recording_thread, stream_meant, arguments, step);)
+#define WRAPPER(stream_meant, function, kind, parameters, arguments, step)          \
+  TPROF_##kind(cudaError_t, function, parameters,                                   \
+               return tprof::hook::graph_call(tprof::recording_thread,              \
+                                              TPROF_STEP(hook, stream_meant, step), \
+                                              [&] { return real arguments; });)
 TPROF_CUDART_GRAPH(TPROF_ONE, TPROF_BOTH)
 #undef WRAPPER
 
-#define WRAPPER(stream_meant, function, name, until, parameters, arguments, step) \
-  TPROF_ANY(CUresult, function, parameters, using namespace hook;                 \
-            return TPROF_GRAPH_CALL(recording_driver, stream_meant, arguments, step);)
+#define WRAPPER(stream_meant, function, name, until, parameters, arguments, step)                  \
+  TPROF_ANY(CUresult, function, parameters,                                                        \
+            return tprof::hook::graph_call(recording_driver, TPROF_STEP(hook, stream_meant, step), \
+                                           [&] { return real arguments; });)
 TPROF_CUDA_GRAPH(TPROF_ONE, TPROF_BOTH)
 #undef WRAPPER

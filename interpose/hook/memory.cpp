@@ -104,15 +104,9 @@ template <typename GetStep, typename F>
 
 }  // namespace tprof::allocations
 
-// `stream_meant` is legacy or per_thread; `step` uses it as meant(stream).
-#define TPROF_ALLOCATION(stream_meant, arguments, step)              \
-  tprof::allocations::allocation_call(                               \
-      [&] {                                                          \
-        using namespace tprof::allocations;                          \
-        [[maybe_unused]] constexpr auto meant = tprof::stream_meant; \
-        return TPROF_UNPAREN step;                                   \
-      },                                                             \
-      [&] { return real arguments; })
+#define TPROF_ALLOCATION(stream_meant, arguments, step)                            \
+  tprof::allocations::allocation_call(TPROF_STEP(allocations, stream_meant, step), \
+                                      [&] { return real arguments; })
 
 using tprof::HostMemory;
 namespace memory = tprof::memory;

@@ -102,6 +102,15 @@ inline cudaStream_t per_thread(cudaStream_t stream) {
 
 #define TPROF_UNPAREN(...) __VA_ARGS__
 
+// Makes the step that a row names, of a namespace. `stream_meant`: legacy or per_thread; a row says
+// meant(stream).
+#define TPROF_STEP(of, stream_meant, step)                       \
+  [&] {                                                          \
+    using namespace tprof::of;                                   \
+    [[maybe_unused]] constexpr auto meant = tprof::stream_meant; \
+    return TPROF_UNPAREN step;                                   \
+  }
+
 // Makes wrappers from the rows of a table: WRAPPER(meant, function, ...) with the columns after
 // `since`.
 #define TPROF_ONE(function, since, ...) WRAPPER(legacy, function, __VA_ARGS__)
