@@ -37,14 +37,6 @@ void read_all(Config& c, bool aloud) {
 #undef TPROF_READ
 }
 
-template <typename T>
-constexpr bool is_switched_on(const T&) {
-  return false;
-}
-constexpr bool is_switched_on(const bool& on) {
-  return on;
-}
-
 // Reports misspelt settings, which otherwise silently do nothing.
 void name_unknown_settings() {
   for (char** e = environment(); e != nullptr && *e != nullptr; ++e) {
@@ -88,12 +80,10 @@ std::uint32_t opt_in::read() {
   if (!disabled_by_environment()) {
     Config c{};
     read_all(c, false);
-#define TPROF_BIT(field, ...) hooks |= is_switched_on(c.field) ? bit_of(Setting::field) : 0;
-    TPROF_SETTINGS(TPROF_BIT)
-#undef TPROF_BIT
     const Watched watched = kTimers[static_cast<std::size_t>(c.timing.by)].watched;
-    if (watched == Watched::cupti) hooks |= kCupti;
-    if (watched == Watched::launches) hooks |= kEvents;
+    hooks |= (c.driver ? kDriver : 0) | (c.dlsym ? kDlsym : 0) | (c.memory ? kMemory : 0) |
+             (watched == Watched::launches ? kEvents : 0) |
+             (watched == Watched::cupti ? kCupti : 0);
   }
   g_hooks.store(hooks, std::memory_order_relaxed);
   return hooks;

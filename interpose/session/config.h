@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <iterator>
 
 #include "interpose/format/settings.h"
 
@@ -30,14 +29,13 @@ NvtxRanges nvtx_by_environment();
 // Hooks that are off by default. A program may look up functions before it makes calls.
 namespace opt_in {
 
-// One bit for each on/off setting, and two for TPROF_TIMING.
-constexpr std::uint32_t bit_of(Setting s) {
-  return std::uint32_t{1} << static_cast<unsigned>(s);
-}
-inline constexpr std::uint32_t kRead = 1U << 31;
-inline constexpr std::uint32_t kCupti = 1U << 30;
-inline constexpr std::uint32_t kEvents = 1U << 29;
-static_assert(std::size(kSettings) <= 29);
+inline constexpr std::uint32_t kRead = 1;
+inline constexpr std::uint32_t kDriver = 2;
+inline constexpr std::uint32_t kDlsym = 4;
+inline constexpr std::uint32_t kMemory = 8;
+inline constexpr std::uint32_t kEvents = 16;
+inline constexpr std::uint32_t kCupti = 32;
+
 inline std::atomic<std::uint32_t> g_hooks{0};
 
 [[gnu::cold, gnu::noinline]] std::uint32_t read();
@@ -45,22 +43,18 @@ inline std::uint32_t hooks() {
   const std::uint32_t known = g_hooks.load(std::memory_order_relaxed);
   return known != 0 ? known : read();
 }
-inline bool on(Setting s) {
-  return (hooks() & bit_of(s)) != 0;
-}
-
 // TPROF_DRIVER: the driver's copies are counted. Budget: 1 ns.
 inline bool driver() {
-  return on(Setting::driver);
+  return (hooks() & kDriver) != 0;
 }
 // TPROF_DLSYM: NCCL's and the CUDA runtime's functions are wrapped when dlsym returns them.
 inline bool dlsym() {
-  return on(Setting::dlsym);
+  return (hooks() & kDlsym) != 0;
 }
 
 // TPROF_MEMORY: the program's allocations are counted, also through the driver's functions.
 inline bool memory() {
-  return on(Setting::memory);
+  return (hooks() & kMemory) != 0;
 }
 
 // TPROF_TIMING=events: launches and waits are followed, also through the driver's functions.
