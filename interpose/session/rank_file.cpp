@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -66,33 +65,29 @@ bool create(NamedFile& file, mode_t mode) {
   return file.fd >= 0;
 }
 
-// Looks for a folder for the ring file, and makes the file there. Its name is unique everywhere:
-// containers share folders, and may have the same pids and host names.
-struct RingSearch {
-  const RingPlace* places;
-  std::size_t count;
+// Makes the ring file in a folder if that may hold one. Its name is unique everywhere: containers
+// share folders, and may have the same pids and host names.
+struct NewRing {
+  RingPlace place;
   const char* output;
   char name[512];
   NamedFile ring;
   RingFolder in;
 
   bool run() {
-    return std::any_of(places, places + count, [this](const RingPlace& place) {
-      const bool beside = place.path != nullptr && std::strcmp(place.path, output) == 0;
-      copy_text(ring.path, output);
-      if (beside) make_directory(ring.path);
-      return take_ring_folder(place, sizeof(Head),
-                              [this](const RingFolder& folder) { return create_in(folder); });
-    });
+    copy_text(ring.path, output);
+    if (beside()) make_directory(ring.path);
+    return take_ring_folder(place, sizeof(Head),
+                            [this](const RingFolder& folder) { return create_in(folder); });
   }
   void undo() { drop_file(ring); }
 
  private:
+  bool beside() const { return std::strcmp(place.path, output) == 0; }
   bool create_in(const RingFolder& folder) {
     FixedText(ring.path) << folder.path << "/" << name;
     in = folder;
-    const bool beside = std::strcmp(folder.path, output) == 0;
-    if (!create(ring, beside ? 0666 : 0600)) return false;
+    if (!create(ring, beside() ? 0666 : 0600)) return false;
     if (!grow_file(ring.fd, 0, sizeof(Head))) {
       drop_file(ring);
       return false;
@@ -113,33 +108,29 @@ void name_rank_file(const Config& config, const Process& p, RankFile& file) {
 }
 
 void create_ring(const char* chosen, const Process& process, RankFile& file) {
-  static char temporary[1024];  // a late search may still read it
-  static std::array<RingPlace, 5> places;
+  static char temporary[1024];  // it may still be read when the folder answers late
   const char* of_variable = environment_value("TMPDIR");
   copy_text(temporary, of_variable == nullptr ? "" : of_variable);
-  places = ring_places(file.directory, chosen, temporary);
-  static constinit RingSearch search{};  // too large for a small stack
-  search = {};
-  search.output = file.directory;
-  FixedText name(search.name);
+  static constinit NewRing made{};  // too large for a small stack
+  made = {};
+  made.output = file.directory;
+  FixedText name(made.name);
   (name << ".tprof-" << process.host << "-").number(process.pid) << "-";
   name.number(static_cast<std::int64_t>(now_ns())) << "-" << stem_of(file.name) << ".ring";
   constexpr std::string_view kInMemory = "/dev/shm";  // a folder there never blocks
-  const auto found = [&](std::size_t from, std::size_t until, bool in_memory) {
-    search.places = places.data() + from;
-    search.count = until - from;
-    return in_memory ? search.run() : done_in_time(search);
-  };
   file.ring = {};
-  const bool chosen_in_memory =
-      chosen != nullptr && std::string_view(chosen).starts_with(kInMemory);
-  if ((chosen == nullptr || !found(0, 1, chosen_in_memory)) && !found(1, 2, true) &&
-      !found(2, 5, false))
-    return;
-  file.ring = search.ring;
-  file.ring_in = search.in;
-  file.ring_elsewhere = std::strcmp(search.in.path, file.directory) != 0;
-  if (chosen != nullptr && search.in.path != chosen) {
+  for (const RingPlace& place : ring_places(file.directory, chosen, temporary)) {
+    if (place.path == nullptr || place.path[0] != '/') continue;
+    made.place = place;
+    const bool in_memory = std::string_view(place.path).starts_with(kInMemory);
+    if (in_memory ? made.run() : done_in_time(made)) break;
+    made.in.path = nullptr;
+  }
+  if (made.in.path == nullptr) return;
+  file.ring = made.ring;
+  file.ring_in = made.in;
+  file.ring_elsewhere = std::strcmp(made.in.path, file.directory) != 0;
+  if (chosen != nullptr && made.in.path != chosen) {
     complain(Trouble::room, "no ring file could be made at once in ", chosen,
              " (TPROF_RING_DIR): choosing another folder");
   }
