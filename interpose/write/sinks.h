@@ -178,14 +178,54 @@ class MemorySink : public Sink {
   std::uint32_t window_ = 0;
 };
 
+// True if the wall clock was set between the two. Drift and slewing may be 500 ppm each.
+inline bool stepped(const ClockAnchor& from, const ClockAnchor& to) {
+  const std::uint64_t mono = to.mono_ns - from.mono_ns;
+  const auto difference = static_cast<std::int64_t>(to.real_ns - from.real_ns - mono);
+  const auto allowed =
+      static_cast<std::int64_t>(1'000'000 + mono / 1000 + from.bracket_ns + to.bracket_ns);
+  return difference > allowed || difference < -allowed;
+}
+
+inline std::uint64_t transactions(const View& view) {
+  std::uint64_t sum = 0;
+  view.each_thread([&](const ThreadArea& t, std::uint32_t) {
+    sum += t.committed.load(std::memory_order_relaxed);
+  });
+  return sum;
+}
+
 // The cumulative ledgers that a process writes while it runs, and clock lines.
 class Ledgers : public Sink {
  public:
-  void begin(LineBatch& lines, const SinkStart& start);
+  void begin(LineBatch& /*lines*/, const SinkStart& start) {
+    last_ns_ = start.now_ns;
+    last_clock_ = clock_anchor();
+  }
   // Writes a ledger if there were calls since the last one and its interval has passed. Otherwise,
   // if the wall clock was set, writes a clock line.
-  void tick(LineBatch& lines, const ClockAnchor& now);
-  void write(LineBatch& lines, const ClockAnchor& clock, std::string_view reason);
+  void tick(LineBatch& lines, const ClockAnchor& now) {
+    const std::uint64_t made = transactions(lines.view);
+    if (now.mono_ns - last_ns_ >= every_ns_ && made != last_transactions_) {
+      last_transactions_ = made;
+      every_ns_ = std::min(2 * every_ns_, kLongestNs);
+      write(lines, now, "interval");
+    } else if (stepped(last_clock_, now)) {
+      lines.begin();
+      clock_line(lines.out(), lines.view, now);
+      lines.flush();
+      last_clock_ = now;
+    }
+  }
+  void write(LineBatch& lines, const ClockAnchor& clock, std::string_view reason) {
+    last_ns_ = clock.mono_ns;
+    last_clock_ = clock;
+    lines.begin();
+    clock_line(lines.out(), lines.view, clock);
+    lines.ledger(clock.mono_ns, reason, false);
+    lines.needs_to_close(lines.out().size());
+    lines.flush();
+  }
 
  private:
   // The contract's intervals. Ledgers come often at first, when most things go wrong; a day has
