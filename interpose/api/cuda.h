@@ -156,8 +156,6 @@
     (CUmemGenericAllocationHandle * handle, size_t size, const CUmemAllocationProp* wanted, unsigned long long flags), \
     (handle, size, wanted, flags), (Creates{handle, size, wanted})) \
   X(cuMemRelease, 10020, cuMemRelease, (CUmemGenericAllocationHandle handle), (handle), (Frees{key_of_handle(handle)})) \
-  X(cuMemRetainAllocationHandle, 11000, cuMemRetainAllocationHandle, \
-    (CUmemGenericAllocationHandle * handle, void* address), (handle, address), (Retains{})) \
   X_TWIN(cuMemAllocAsync, cuMemAllocAsync_ptsz, 11020, cuMemAllocAsync, \
     (CUdeviceptr * pointer, size_t size, CUstream stream), (pointer, size, stream), \
     (allocates_on(meant(stream), pointer, size))) \

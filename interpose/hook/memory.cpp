@@ -70,6 +70,7 @@ inline Frees frees_on(cudaStream_t stream, std::uint64_t key) {
   return {captures(stream) ? 0 : key};
 }
 
+// Physical memory counts until its first release by any holder of a handle.
 struct Creates {
   const CUmemGenericAllocationHandle* handle;
   std::uint64_t bytes;
@@ -80,10 +81,6 @@ struct Creates {
     allocated(key_of_handle(*handle), bytes,
               device ? place_of_device(wanted->location.id) : kPinnedMemory);
   }
-};
-// Memory counts until its first release by any holder of a handle.
-struct Retains {
-  void after(bool) const {}
 };
 
 // The wrapper's body. Nested allocation calls are part of this one, as the runtime's calls of the
