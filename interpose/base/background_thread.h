@@ -2,7 +2,6 @@
 #pragma once
 
 #include <dlfcn.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -10,11 +9,10 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <climits>
 #include <cstdint>
-#include <ctime>
 
 #include "interpose/base/clock.h"
+#include "interpose/base/futex.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
 
@@ -23,11 +21,7 @@ namespace tprof {
 // Waits until a thread changes `word` from `value` and wakes us, or for `ms`.
 inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::uint32_t ms) {
   check_no_lock_is_held();
-  const timespec timeout{static_cast<time_t>(ms / 1000), static_cast<long>(ms % 1000) * 1'000'000};
-  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, &timeout, nullptr, 0);
-}
-inline void futex_wake(std::atomic<std::uint32_t>& word) {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+  futex_sleep(word, value, now_ns() + std::uint64_t{ms} * 1'000'000);
 }
 
 // Waits until the counter `done` has reached `wanted`. Returns false on a timeout.

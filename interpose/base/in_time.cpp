@@ -13,22 +13,13 @@ enum : std::uint32_t {
   taken,
   done,
   given_up
-};                                               // given_up: the caller has stopped waiting
-std::atomic<std::uint32_t> g_state{free_place};  // futex
+};  // given_up: the caller has stopped waiting
+// Its futex is waited for also under the mapping's lock, since the thread takes no lock.
+std::atomic<std::uint32_t> g_state{free_place};
 alignas(std::max_align_t) unsigned char g_place[kRoom];
 bool (*g_run)(void*);
 void (*g_undo)(void*);
 bool g_succeeded;
-
-// Waits as background_thread.h does, for callers that may hold the mapping's lock, since the thread
-// takes no lock. Returns false on a timeout.
-bool sleep_until(std::uint32_t seen, std::uint64_t until_ns) {
-  const std::uint64_t now = now_ns();
-  if (now >= until_ns) return false;
-  const timespec timeout{0, static_cast<long>(until_ns - now)};
-  syscall(SYS_futex, &g_state, FUTEX_WAIT_PRIVATE, seen, &timeout, nullptr, 0);
-  return true;
-}
 
 void* work(void*) {
   prctl(PR_SET_NAME, "tprof-ring");
@@ -49,7 +40,8 @@ void* take_place() {
   const std::uint64_t until = now_ns() + kPatienceNs;
   std::uint32_t seen = free_place;
   while (!g_state.compare_exchange_strong(seen, taken)) {
-    if (seen == given_up || (seen != free_place && !sleep_until(seen, until))) return nullptr;
+    if (seen == given_up || (seen != free_place && !futex_sleep(g_state, seen, until)))
+      return nullptr;
     seen = free_place;
   }
   return g_place;
@@ -73,7 +65,8 @@ bool run(bool (*f)(void*), void (*undo)(void*)) {
   for (;;) {
     std::uint32_t seen = g_state.load(std::memory_order_acquire);
     if (seen == done) break;
-    if (!sleep_until(seen, until) && g_state.compare_exchange_strong(seen, given_up)) return false;
+    if (!futex_sleep(g_state, seen, until) && g_state.compare_exchange_strong(seen, given_up))
+      return false;
   }
   if (!g_succeeded) give_place_back();
   return g_succeeded;

@@ -1,16 +1,13 @@
 #pragma once
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
-#include <ctime>
 
-#include "interpose/base/clock.h"
 #include "interpose/base/fork.h"
+#include "interpose/base/futex.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock_order.h"
 
@@ -63,13 +60,13 @@ class Lock {
       const std::uint32_t waited_for = seen | kWaitedFor;
       if (seen != waited_for && !state_.compare_exchange_weak(seen, waited_for)) continue;
       mine = waited_for;  // others may be waiting, too
-      if (!sleep(waited_for, until_ns)) return false;
+      if (!futex_sleep(state_, waited_for, until_ns)) return false;
     }
   }
   void unlock() {
     if constexpr (kLocksAreChecked) t_held_locks.gave_back(order_);
     if ((state_.exchange(0, std::memory_order_release) & kWaitedFor) == 0) return;
-    syscall(SYS_futex, &state_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    futex_wake(state_, 1);
   }
 
   // True if a thread of the parent process had it when this process was forked.
@@ -84,17 +81,6 @@ class Lock {
       const char* held = t_held_locks.forbids(order_);
       if (held != nullptr) stop_at_wrong_order(kLockNames[static_cast<unsigned>(order_)], held);
     }
-  }
-
-  bool sleep(std::uint32_t value, std::uint64_t until_ns) {
-    const std::uint64_t now = until_ns == UINT64_MAX ? 0 : now_ns();
-    if (now >= until_ns) return false;
-    const std::uint64_t left = until_ns - now;
-    const timespec timeout{static_cast<time_t>(left / 1'000'000'000),
-                           static_cast<long>(left % 1'000'000'000)};
-    syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, value,
-            until_ns == UINT64_MAX ? nullptr : &timeout, nullptr, 0);
-    return true;
   }
 
   static constexpr std::uint32_t kWaitedFor = 1U << 31;

@@ -1,13 +1,11 @@
 #include "interpose/life/life.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <climits>
 #include <cstring>
 
 #include "interpose/api/functions.h"
@@ -17,6 +15,7 @@
 #include "interpose/base/disk_space.h"
 #include "interpose/base/environment.h"
 #include "interpose/base/fork.h"
+#include "interpose/base/futex.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/in_time.h"
 #include "interpose/base/lock.h"
@@ -326,9 +325,7 @@ void begin_once() {
   const HeldSignals held_signals;  // a handler that makes calls would wait for its own thread
   if (g_wiped_by_fork.begun.exchange(1, std::memory_order_acquire) != 0) {
     const KeepErrno keep_errno;
-    while (number() == 0) {
-      syscall(SYS_futex, &g_wiped_by_fork.session, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
-    }
+    while (number() == 0) futex_sleep(g_wiped_by_fork.session, 0);
     return;
   }
   if (g_last_number != 0) {
@@ -336,7 +333,7 @@ void begin_once() {
   } else {
     g_wiped_by_fork.session.store(++g_last_number, std::memory_order_release);
   }
-  syscall(SYS_futex, &g_wiped_by_fork.session, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+  futex_wake(g_wiped_by_fork.session);
 }
 
 void wake_writer() {
