@@ -92,6 +92,11 @@ std::uint8_t number_of(nvtxDomainHandle_t domain) {
   return place < kMaxRangeDomains ? static_cast<std::uint8_t>(place) : kUnknownDomain;
 }
 
+// Plain text names no function: NCCL's ranges have attributes.
+template <typename Char>
+Fn function_of(const Char*) {
+  return Fn::none;
+}
 Fn function_of(const nvtxEventAttributes_t* event) {
   if (event == nullptr) return Fn::none;
   if (event->messageType == NVTX_MESSAGE_TYPE_REGISTERED) {
@@ -141,8 +146,12 @@ nvtxStringHandle_t register_string(nvtxDomainHandle_t domain, const char* text) 
   return handle_of<nvtxStringHandle_t>(&g_functions[static_cast<std::size_t>(fn)]);
 }
 
+// The default domain's handle is null. Its functions, from NVTX's first version, also take text.
+constexpr nvtxDomainHandle_t kNoDomain = nullptr;
+
 // Returns the level of the range only to NCCL. Others get the same result as without a tool.
-int push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
+template <typename E>
+int push(nvtxDomainHandle_t domain, E event) {
   if (is_nccl(domain)) return missed::range_begins(function_of(event));
   if (g_all) marks::push(number_of(domain), message(event), attributes_of(event));
   return NVTX_NO_PUSH_POP_TRACKING;
@@ -153,43 +162,20 @@ int pop(nvtxDomainHandle_t domain) {
   return NVTX_NO_PUSH_POP_TRACKING;
 }
 
-nvtxRangeId_t start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
+template <typename E>
+nvtxRangeId_t start(nvtxDomainHandle_t domain, E event) {
   if (is_nccl(domain)) return 0;
   return marks::start(number_of(domain), message(event), attributes_of(event));
 }
 void end(nvtxDomainHandle_t, nvtxRangeId_t range) {
   marks::end(range);
 }
-void mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
+template <typename E>
+void mark(nvtxDomainHandle_t domain, E event) {
   if (!is_nccl(domain)) marks::mark(number_of(domain), message(event), attributes_of(event));
 }
 
-// Functions of the default domain, from NVTX's first version.
-template <typename Text>
-int push_plain(Text text) {
-  marks::push(kDefaultDomain, message(text), attributes_of(text));
-  return NVTX_NO_PUSH_POP_TRACKING;
-}
-int pop_plain() {
-  marks::pop(kDefaultDomain);
-  return NVTX_NO_PUSH_POP_TRACKING;
-}
-template <typename Text>
-nvtxRangeId_t start_plain(Text text) {
-  return marks::start(kDefaultDomain, message(text), attributes_of(text));
-}
-void end_plain(nvtxRangeId_t range) {
-  marks::end(range);
-}
-template <typename Text>
-void mark_plain(Text text) {
-  marks::mark(kDefaultDomain, message(text), attributes_of(text));
-}
-
-void name_category(std::uint32_t category, const char* name) {
-  range_names::name_category(kDefaultDomain, category, message(name));
-}
-void name_category_of(nvtxDomainHandle_t domain, std::uint32_t category, const char* name) {
+void name_category(nvtxDomainHandle_t domain, std::uint32_t category, const char* name) {
   if (!is_nccl(domain)) range_names::name_category(number_of(domain), category, message(name));
 }
 
@@ -207,36 +193,41 @@ struct Callbacks {
   }
 };
 
+using Event = const nvtxEventAttributes_t*;
+
 void register_core(Callbacks table) {
-  using Event = const nvtxEventAttributes_t*;
-  using Text = const char*;
-  using Wide = const wchar_t*;
-  table.set<nvtxMarkEx_impl_fntype>(NVTX_CBID_CORE_MarkEx, mark_plain<Event>);
-  table.set<nvtxMarkA_impl_fntype>(NVTX_CBID_CORE_MarkA, mark_plain<Text>);
-  table.set<nvtxMarkW_impl_fntype>(NVTX_CBID_CORE_MarkW, mark_plain<Wide>);
-  table.set<nvtxRangeStartEx_impl_fntype>(NVTX_CBID_CORE_RangeStartEx, start_plain<Event>);
-  table.set<nvtxRangeStartA_impl_fntype>(NVTX_CBID_CORE_RangeStartA, start_plain<Text>);
-  table.set<nvtxRangeStartW_impl_fntype>(NVTX_CBID_CORE_RangeStartW, start_plain<Wide>);
-  table.set<nvtxRangeEnd_impl_fntype>(NVTX_CBID_CORE_RangeEnd, end_plain);
-  table.set<nvtxRangePushEx_impl_fntype>(NVTX_CBID_CORE_RangePushEx, push_plain<Event>);
-  table.set<nvtxRangePushA_impl_fntype>(NVTX_CBID_CORE_RangePushA, push_plain<Text>);
-  table.set<nvtxRangePushW_impl_fntype>(NVTX_CBID_CORE_RangePushW, push_plain<Wide>);
-  table.set<nvtxRangePop_impl_fntype>(NVTX_CBID_CORE_RangePop, pop_plain);
-  table.set<nvtxNameCategoryA_impl_fntype>(NVTX_CBID_CORE_NameCategoryA, name_category);
+  const auto mark_plain = [](auto event) { mark(kNoDomain, event); };
+  const auto start_plain = [](auto event) { return start(kNoDomain, event); };
+  const auto push_plain = [](auto event) { return push(kNoDomain, event); };
+  table.set<nvtxMarkEx_impl_fntype>(NVTX_CBID_CORE_MarkEx, mark_plain);
+  table.set<nvtxMarkA_impl_fntype>(NVTX_CBID_CORE_MarkA, mark_plain);
+  table.set<nvtxMarkW_impl_fntype>(NVTX_CBID_CORE_MarkW, mark_plain);
+  table.set<nvtxRangeStartEx_impl_fntype>(NVTX_CBID_CORE_RangeStartEx, start_plain);
+  table.set<nvtxRangeStartA_impl_fntype>(NVTX_CBID_CORE_RangeStartA, start_plain);
+  table.set<nvtxRangeStartW_impl_fntype>(NVTX_CBID_CORE_RangeStartW, start_plain);
+  table.set<nvtxRangeEnd_impl_fntype>(NVTX_CBID_CORE_RangeEnd,
+                                      [](nvtxRangeId_t range) { end(kNoDomain, range); });
+  table.set<nvtxRangePushEx_impl_fntype>(NVTX_CBID_CORE_RangePushEx, push_plain);
+  table.set<nvtxRangePushA_impl_fntype>(NVTX_CBID_CORE_RangePushA, push_plain);
+  table.set<nvtxRangePushW_impl_fntype>(NVTX_CBID_CORE_RangePushW, push_plain);
+  table.set<nvtxRangePop_impl_fntype>(NVTX_CBID_CORE_RangePop, [] { return pop(kNoDomain); });
+  table.set<nvtxNameCategoryA_impl_fntype>(
+      NVTX_CBID_CORE_NameCategoryA,
+      [](std::uint32_t category, const char* name) { name_category(kNoDomain, category, name); });
 }
 
 void register_domains(Callbacks table, bool all) {
   table.set<nvtxDomainCreateA_impl_fntype>(NVTX_CBID_CORE2_DomainCreateA, create_domain);
   table.set<nvtxDomainRegisterStringA_impl_fntype>(NVTX_CBID_CORE2_DomainRegisterStringA,
                                                    register_string);
-  table.set<nvtxDomainRangePushEx_impl_fntype>(NVTX_CBID_CORE2_DomainRangePushEx, push);
+  table.set<nvtxDomainRangePushEx_impl_fntype>(NVTX_CBID_CORE2_DomainRangePushEx, push<Event>);
   table.set<nvtxDomainRangePop_impl_fntype>(NVTX_CBID_CORE2_DomainRangePop, pop);
   if (!all) return;
-  table.set<nvtxDomainRangeStartEx_impl_fntype>(NVTX_CBID_CORE2_DomainRangeStartEx, start);
+  table.set<nvtxDomainRangeStartEx_impl_fntype>(NVTX_CBID_CORE2_DomainRangeStartEx, start<Event>);
   table.set<nvtxDomainRangeEnd_impl_fntype>(NVTX_CBID_CORE2_DomainRangeEnd, end);
-  table.set<nvtxDomainMarkEx_impl_fntype>(NVTX_CBID_CORE2_DomainMarkEx, mark);
+  table.set<nvtxDomainMarkEx_impl_fntype>(NVTX_CBID_CORE2_DomainMarkEx, mark<Event>);
   table.set<nvtxDomainNameCategoryA_impl_fntype>(NVTX_CBID_CORE2_DomainNameCategoryA,
-                                                 name_category_of);
+                                                 name_category);
 }
 
 }  // namespace
