@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "interpose/format/call_choice.h"
+#include "interpose/format/setting_values.h"
 #include "job/jobs.h"
 #include "read/events.h"
 #include "run/lines.h"

@@ -4,9 +4,9 @@
 #include <fstream>
 #include <map>
 
+#include "interpose/format/ledger.h"
 #include "interpose/format/line_kinds.h"
 #include "interpose/format/settings.h"
-#include "interpose/format/thread_kind.h"
 #include "interpose/write/window_lines.h"
 #include "read/error.h"
 #include "read/events.h"

@@ -4,9 +4,9 @@
 #include <limits>
 #include <string>
 
+#include "interpose/format/ledger.h"
 #include "interpose/format/line_kinds.h"
 #include "interpose/format/record.h"
-#include "interpose/format/thread_kind.h"
 #include "read/told_lines.h"
 
 namespace tprof::run {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <span>
 
+#include "interpose/format/ledger.h"
 #include "interpose/format/ranges.h"
 #include "interpose/format/step_mark.h"
-#include "interpose/format/thread_kind.h"
 #include "tables/durations.h"
 #include "text/text.h"
 

@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <clocale>
+#include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <system_error>
@@ -202,5 +206,20 @@ class Text {
 
   Pages<char> bytes_;
 };
+
+// A real number in JSON, independent of the decimal point of the program's locale.
+// Writes as many digits as are needed to read the same number back; null for NaN and infinities.
+inline Text& put_real(Text& out, double v) {
+  if (!std::isfinite(v)) return out << "null";
+  // This locale is glibc's own: nothing is allocated.
+  const locale_t before = uselocale(newlocale(LC_ALL_MASK, "C", nullptr));
+  char digits[32];
+  for (int precision = 15; precision <= 17; ++precision) {
+    std::snprintf(digits, sizeof digits, "%.*g", precision, v);
+    if (std::strtod(digits, nullptr) == v) break;
+  }
+  uselocale(before);
+  return out << digits;
+}
 
 }  // namespace tprof

@@ -7,7 +7,7 @@
 #include "interpose/marks/sites.h"
 #include "interpose/record/graphs.h"
 #include "interpose/record/groups.h"
-#include "interpose/record/ring.h"
+#include "interpose/record/transaction.h"
 
 namespace tprof {
 

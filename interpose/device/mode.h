@@ -1,4 +1,4 @@
-// The ways of timing calls (TPROF_TIMING). Each is a row of format/timers.h and a file by_NAME.cpp
+// The ways of timing calls (TPROF_TIMING). Each is a row of format/setting_values.h and a file by_NAME.cpp
 // that defines the Mode NAME_mode. No other code depends on the mode.
 #pragma once
 

@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "interpose/device/mode.h"
-#include "interpose/record/ring.h"
 #include "interpose/record/transaction.h"
 
 namespace tprof::device::results {

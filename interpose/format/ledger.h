@@ -8,18 +8,47 @@
 
 #include <atomic>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "interpose/base/hash.h"
 #include "interpose/format/buckets.h"
-#include "interpose/format/copy_in_use.h"
 #include "interpose/format/host_memory.h"
-#include "interpose/format/thread_kind.h"
 
 namespace tprof {
+
+// A thread's purpose, taken from its name. A process's ledger is kept by thread, so splitting it by
+// purpose costs nothing. autograd: PyTorch's, which runs a device's backward pass. mixed: many
+// threads' calls.
+enum class ThreadKind : std::uint8_t { other, autograd, mixed };
+
+inline constexpr std::string_view kAutogradThread = "autograd";  // its name in lines
+
+// `name` is the thread's name. PyTorch's autograd threads are pt_autograd_<device>.
+constexpr ThreadKind thread_kind(std::string_view name) {
+  return name.starts_with("pt_autograd_") ? ThreadKind::autograd : ThreadKind::other;
+}
+
+// Copies an object word by word while its owner may be changing it. The copy is valid only once the
+// caller has checked, by the owner's `committed` or by copying again, that the object did not
+// change. The owner is on the hot path and uses plain stores. This is the one deliberate race with
+// it, and is hidden from ThreadSanitizer.
+template <typename T>
+__attribute__((no_sanitize("thread"))) inline T copy_in_use(const T& from) {
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(std::uint64_t) == 0 &&
+                alignof(T) >= alignof(std::uint64_t));
+  using Word [[gnu::may_alias]] = std::uint64_t;
+  const auto* at = reinterpret_cast<const volatile Word*>(&from);
+  std::uint64_t words[sizeof(T) / sizeof(Word)]{};
+  for (std::size_t i = 0; i < sizeof(T) / sizeof(Word); ++i) words[i] = at[i];
+  T to;
+  std::memcpy(&to, words, sizeof to);
+  return to;
+}
 
 // in_graph: what one launch of a graph executes. These rows are not in the ledger's lines.
 enum class Mode : std::uint8_t { direct, captured, replayed, in_graph };

@@ -242,7 +242,7 @@ struct CommitBlock {
   Progress progress;
 };
 
-using ChoiceText = char[256];  // names or sizes of calls (call_choice.h)
+using ChoiceText = char[256];  // names or sizes of calls (setting_values.h)
 
 enum class EventLines : std::uint32_t { off, on, all };
 

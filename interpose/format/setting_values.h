@@ -9,13 +9,46 @@
 #include <string_view>
 
 #include "interpose/base/text.h"
-#include "interpose/format/call_choice.h"
 #include "interpose/format/ring_file.h"
 #include "interpose/format/schedule.h"
 #include "interpose/format/step_mark.h"
-#include "interpose/format/timers.h"
 
 namespace tprof {
+
+// The syntax of TPROF_OPS and TPROF_SIZES, and of the tool's --ops and --sizes: they select calls
+// by operation and by size. Usable inside the traced process.
+
+constexpr char lower_case(char c) {
+  return 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// `*` matches any text. Case does not matter.
+inline bool matches(std::string_view pattern, std::string_view name) {
+  if (pattern.empty()) return name.empty();
+  const std::string_view rest = without_prefix(pattern, 1);
+  if (pattern[0] == '*') {
+    return matches(rest, name) || (!name.empty() && matches(pattern, without_prefix(name, 1)));
+  }
+  return !name.empty() && lower_case(pattern[0]) == lower_case(name[0]) &&
+         matches(rest, without_prefix(name, 1));
+}
+
+// Reads "a-b", "a-", "-b" or "a" with parse(text, number). Returns false for anything else.
+template <typename Number, typename Parse>
+bool parse_borders(std::string_view item, Number& least, Number& most, const Parse& parse) {
+  const std::size_t dash = std::min(item.find('-'), item.size());
+  const std::string_view from = prefix(item, dash);
+  const std::string_view to = dash == item.size() ? from : without_prefix(item, dash + 1);
+  return !(from.empty() && to.empty()) && (from.empty() || parse(from, least)) &&
+         (to.empty() || parse(to, most)) && least <= most;
+}
+
+// Bytes of one call, both included.
+struct Sizes {
+  std::uint64_t least = 0;
+  std::uint64_t most = UINT64_MAX;
+  bool holds(std::uint64_t bytes) const { return least <= bytes && bytes <= most; }
+};
 
 // Parses "64MiB", "1G" or "4096": multiples are binary, and the unit's "iB" or "B" is optional.
 inline bool parse_bytes(std::string_view text, std::uint64_t& bytes) {
@@ -49,6 +82,53 @@ bool each_range(std::string_view list, F&& f) {
     f(first, last);
     return true;
   });
+}
+
+// The ways of timing calls on the device (TPROF_TIMING). A new one is a row here, and a file
+// device/by_NAME.cpp that does it (device/mode.h).
+
+// The calls that a timer needs from the process's first one on.
+enum class Watched : std::uint8_t { nothing, launches, cupti };
+
+// X(name, whether "name:N" times one call of N, what is watched)
+#define TPROF_TIMERS(X)              \
+  X(host, false, Watched::nothing)   \
+  X(events, true, Watched::launches) \
+  X(cupti, false, Watched::cupti)
+
+enum class Timer : std::uint8_t {
+#define X(name, ...) name,
+  TPROF_TIMERS(X)
+#undef X
+};
+struct TimerInfo {
+  std::string_view name;
+  bool shared;
+  Watched watched;
+};
+inline constexpr TimerInfo kTimers[] = {
+#define X(name, ...) {#name, __VA_ARGS__},
+    TPROF_TIMERS(X)
+#undef X
+};
+
+struct Timing {
+  Timer by = Timer::host;
+  std::uint32_t every = 1;  // one of every so many calls
+};
+
+inline bool parse_timing(std::string_view v, Timing& timing) {
+  timing = {};
+  const std::size_t colon = v.find(':');
+  const std::string_view name(v.data(), colon == v.npos ? v.size() : colon);
+  for (const TimerInfo& timer : kTimers) {
+    if (name != timer.name) continue;
+    timing.by = static_cast<Timer>(&timer - kTimers);
+    if (name.size() == v.size()) return true;
+    return timer.shared && parse_number(without_prefix(v, colon + 1), timing.every) &&
+           timing.every != 0;
+  }
+  return false;
 }
 
 using FolderText = char[1024];

@@ -1,7 +1,6 @@
 // The wrappers of copies, generated from api/cudart.h and api/cuda.h. The driver's wrappers only
 // pass calls through without TPROF_DRIVER=1; with it they count calls from outside wrappers: a
 // runtime call and the driver call inside it are one.
-#include "interpose/calls/batch.h"
 #include "interpose/calls/copy_call.h"
 #include "interpose/hook/wrapper.h"
 #include "interpose/real/copy_args.h"

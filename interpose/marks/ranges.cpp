@@ -15,7 +15,6 @@
 #include "interpose/format/ranges.h"
 #include "interpose/format/scopes.h"
 #include "interpose/marks/range_names.h"
-#include "interpose/record/ring.h"
 #include "interpose/record/tables.h"
 #include "interpose/record/transaction.h"
 

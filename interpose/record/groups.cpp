@@ -3,7 +3,7 @@
 #include "interpose/api/results.h"
 #include "interpose/record/communicators.h"
 #include "interpose/record/graphs.h"
-#include "interpose/record/ring.h"
+#include "interpose/record/transaction.h"
 
 namespace tprof {
 namespace {

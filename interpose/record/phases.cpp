@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "interpose/api/results.h"
-#include "interpose/record/ring.h"
+#include "interpose/record/transaction.h"
 
 namespace tprof::comms {
 

@@ -8,12 +8,13 @@
 #include <cstring>
 #include <new>
 
+#include "interpose/base/complain.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
 #include "interpose/real/binding.h"
 #include "interpose/real/resolve.h"
 #include "interpose/record/groups.h"
-#include "interpose/record/ring.h"
+#include "interpose/record/transaction.h"
 #include "interpose/session/coverage.h"
 
 namespace tprof {
@@ -73,6 +74,36 @@ ThreadArea* adopt_area(std::uint32_t tid, ThreadKind kind) {
     return area;
   }
   return nullptr;
+}
+
+// Returns the offset of a new area with its ledger's first level and a ring; 0: no memory.
+// If the file has no room for a ring, the smallest one is enough: a full disk takes no lines
+// anyway, and only the counts must survive the process.
+std::uint64_t allocate_area(std::uint32_t ring_records) {
+  constexpr std::uint64_t kLevelBytes = ledger_rows_in(0) * sizeof(LedgerRow);
+  Mapping& m = session::mapping();
+  const auto bytes = [](std::uint32_t records) {
+    return sizeof(ThreadArea) + 64 + kLevelBytes + std::uint64_t{records} * sizeof(Record);
+  };
+  std::uint32_t records = ring_records;
+  std::uint64_t offset = m.allocate_in_file(bytes(records));
+  if (offset == 0 && m.in_file() && records > kSmallestRing) {
+    records = kSmallestRing;
+    offset = m.allocate_in_file(bytes(records));
+    if (offset != 0) {
+      complain(Trouble::room, "no room for the ring: lines may be missing, counting goes on");
+    }
+  }
+  if (offset == 0) {
+    records = ring_records;  // untouched memory costs nothing
+    offset = m.allocate(bytes(records));
+  }
+  if (offset == 0) return 0;
+  auto& area = *m.at<ThreadArea>(offset);
+  area.level[0] = offset + ((sizeof(ThreadArea) + 63) & ~std::uint64_t{63});
+  area.ring = area.level[0] + kLevelBytes;
+  area.capacity = records;
+  return offset;
 }
 
 // Makes an area for the thread `tid`; null: there is no memory, or there are kMaxThreads already.

@@ -1,5 +1,9 @@
 #include "interpose/record/transaction.h"
 
+#include <sys/prctl.h>
+
+#include <cstring>
+
 #include "interpose/base/lock.h"
 #include "interpose/format/scopes.h"
 
@@ -84,6 +88,24 @@ std::uint64_t count_in(const LedgerRow& row, LedgerKey::Words words, std::uint64
   if (is_of(row, words) || is_copy(key.bucket) || key.function >= kMaxDataFunctions) return count;
   const View view = session::mapping().view();
   return amount(view, key.function, key.bucket, key.dtype, key.comm, count).elements;
+}
+
+bool more_room(Thread& t) {
+  const std::uint64_t capacity = t.mask + 1;
+  const std::uint64_t tail = t.area->tail.load(std::memory_order_acquire);
+  const bool half_full = t.head - tail >= capacity / 2;
+  t.room_until = tail + (half_full ? capacity : capacity / 2);
+  const bool room = t.head < t.room_until;
+  if (half_full && room) session::wake_writer();
+  return room;
+}
+
+void fill_thread_name(Record& r, std::uint32_t tid) {
+  char name[kThreadNameBytes] = {};
+  prctl(PR_GET_NAME, name);
+  r = {};
+  r.count = tid;
+  std::memcpy(&r.stream, name, sizeof name);
 }
 
 }  // namespace tprof

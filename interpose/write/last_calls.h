@@ -8,7 +8,7 @@
 #include <span>
 #include <tuple>
 
-#include "interpose/format/copy_in_use.h"
+#include "interpose/format/ledger.h"
 #include "interpose/write/lines.h"
 
 namespace tprof {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "interpose/base/real.h"
+#include "interpose/base/text.h"
 #include "interpose/format/counters.h"
 #include "interpose/write/lines.h"
 

@@ -1,4 +1,4 @@
-// base/text.h, base/real.h and base/pages.h against nlohmann::json and printf.
+// base/text.h and base/pages.h against nlohmann::json and printf.
 #include <bit>
 #include <climits>
 #include <cmath>
@@ -7,7 +7,6 @@
 #include <random>
 
 #include "catch2.h"
-#include "interpose/base/real.h"
 #include "interpose/base/text.h"
 
 using namespace tprof;
