@@ -117,7 +117,7 @@ Batch copies_12(const void* real, RawArg dsts, RawArg srcs, RawArg sizes, RawArg
   if (cuda == 13) return copies(dsts, srcs, sizes, count, eighth);
   Dl_info where{};
   if (dladdr(real, &where) != 0 && where.dli_fname != nullptr) {
-    coverage::note(session::mapping().head(), Note::unknown_cudart, where.dli_fname);
+    coverage::note(Note::unknown_cudart, where.dli_fname);
   }
   return {};
 }

@@ -78,18 +78,18 @@ ncclComm_t group(RawArg group) {
    RawArg j)
 #define GIVEN a, b, c, d, e, f, g, h, i, j
 
-#define X(function, since, tokens, stream)                                                        \
-  TPROF_TYPED(ncclResult_t, function, TEN, {                                                      \
-    Thread* t = tprof::recording_thread();                                                        \
-    if (t == nullptr) TPROF_PASS_ON(real(GIVEN));                                                 \
-    const RawArg argument[] = {GIVEN};                                                            \
-    const auto args = reading(argument, tokens, argument[stream], g_comm_of.find(a));             \
-    if (!args) {                                                                                  \
-      tprof::coverage::note(tprof::session::mapping().head(), tprof::Note::uncounted, #function); \
-      return real(GIVEN);                                                                         \
-    }                                                                                             \
-    return tprof::nccl_call<Fn::function, Bucket::EP>(                                            \
-        *t, *args, reinterpret_cast<const void*>(real), [&] { return real(GIVEN); });             \
+#define X(function, since, tokens, stream)                                            \
+  TPROF_TYPED(ncclResult_t, function, TEN, {                                          \
+    Thread* t = tprof::recording_thread();                                            \
+    if (t == nullptr) TPROF_PASS_ON(real(GIVEN));                                     \
+    const RawArg argument[] = {GIVEN};                                                \
+    const auto args = reading(argument, tokens, argument[stream], g_comm_of.find(a)); \
+    if (!args) {                                                                      \
+      tprof::coverage::note(tprof::Note::uncounted, #function);                       \
+      return real(GIVEN);                                                             \
+    }                                                                                 \
+    return tprof::nccl_call<Fn::function, Bucket::EP>(                                \
+        *t, *args, reinterpret_cast<const void*>(real), [&] { return real(GIVEN); }); \
   })
 TPROF_NCCL_EP(X)
 #undef X

@@ -13,7 +13,7 @@ namespace {
   return (what == Note::uncounted || session::started()) && thread() != nullptr;
 }
 [[gnu::noinline]] void note(Note what, Fn fn) {
-  coverage::note(session::mapping().head(), what, info(fn).name.data());
+  coverage::note(what, info(fn).name.data());
 }
 
 }  // namespace

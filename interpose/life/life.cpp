@@ -306,7 +306,7 @@ bool start_locked(std::string_view libraries) {
 [[gnu::destructor]] void close_at_exit() {
   end_session();
   if (!started()) return;
-  coverage::note_objects(mapping().head());
+  coverage::note_objects();
   leave();
 }
 
@@ -341,11 +341,11 @@ void wake_writer() {
 }
 void late_call() {
   const KeepErrno keep_errno;
-  coverage::note_objects(mapping().head());
+  coverage::note_objects();
   close_file();
 }
 void note_loaded_objects() {
-  if (started()) coverage::note_objects(mapping().head());
+  if (started()) coverage::note_objects();
 }
 
 bool to_be_closed() {
@@ -396,8 +396,8 @@ bool start() {
   // Calls of other threads have only the host's times until then.
   device::settle_in();
   // Last, since it also notes what the others have loaded.
-  coverage::note_environment(mapping().head());
-  coverage::note_objects(mapping().head());
+  coverage::note_environment();
+  coverage::note_objects();
   return true;
 }
 

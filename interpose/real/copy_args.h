@@ -79,7 +79,7 @@ CopyArgs region_copy(const Region* b, CUstream stream, bool sync) {
 inline CopyArgs region_copy(const cudaMemcpy3DParms* p, cudaStream_t stream, bool sync) {
   if (p == nullptr) return {nullptr, nullptr, 0, cudaMemcpyDefault, stream, sync};
   const bool in_array = p->dstArray != nullptr || p->srcArray != nullptr;
-  if (in_array) coverage::note(session::mapping().head(), Note::uncounted, "cudaArray_t");
+  if (in_array) coverage::note(Note::uncounted, "cudaArray_t");
   return {.dst = p->dstArray == nullptr ? p->dstPtr.ptr : nullptr,
           .src = p->srcArray == nullptr ? p->srcPtr.ptr : nullptr,
           .bytes = in_array ? 0 : p->extent.width * p->extent.height * p->extent.depth,

@@ -76,7 +76,7 @@ std::uint32_t add(ncclComm_t handle, const Identity& identity) {
     std::strncpy(entry.name, identity.name, sizeof entry.name - 1);
   }
   const std::uint32_t index = append(entry, handle);
-  if (index == 0) coverage::note(session::mapping().head(), Note::comm_shared, "ncclComm_t");
+  if (index == 0) coverage::note(Note::comm_shared, "ncclComm_t");
   if (index == 0 || !g_index.insert(handle, index)) return 0;
   g_switches.comm_epoch.fetch_add(1, std::memory_order_release);
   return index;
@@ -180,7 +180,7 @@ std::uint32_t add_on_first_use(ncclComm_t handle, const void* real, bool or_unkn
   }
   if (!or_unknown) return 0;
   const std::uint32_t index = add(handle, identity);
-  if (index != 0) coverage::note(session::mapping().head(), Note::comm_unknown, "ncclComm_t");
+  if (index != 0) coverage::note(Note::comm_unknown, "ncclComm_t");
   return index;
 }
 

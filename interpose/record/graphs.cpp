@@ -259,7 +259,7 @@ void destroying(cudaGraph_t graph) {
 void instantiated(Thread& t, cudaGraphExec_t executable, cudaGraph_t graph, bool for_device) {
   const std::size_t calls = set_contents(t, executable, graph, true);
   if (!for_device || calls == 0) return;
-  coverage::note(session::mapping().head(), Note::graph_device_launch, "cudaGraphInstantiate");
+  coverage::note(Note::graph_device_launch, "cudaGraphInstantiate");
 }
 
 void updated(Thread& t, cudaGraphExec_t executable, cudaGraph_t graph) {
@@ -277,7 +277,7 @@ std::uint32_t launchable(cudaGraphExec_t executable) {
     return entry;
   const std::uint32_t unseen = known == 0 ? kUnseenPart : known >> kUnseenShift;
   const auto note = [&](std::uint32_t which, Note what) {
-    if ((unseen & which) != 0) coverage::note(session::mapping().head(), what, "cudaGraphLaunch");
+    if ((unseen & which) != 0) coverage::note(what, "cudaGraphLaunch");
   };
   note(kUnseenPart, Note::graph_unknown);
   note(kUnseenConditional, Note::graph_conditional);

@@ -191,7 +191,7 @@ bool attach(Thread& t) {
   t.area = adopt_area(tid, kind);
   if (t.area == nullptr) t.area = new_area(tid, kind);
   if (t.area == nullptr) {
-    coverage::note(session::mapping().head(), Note::threads, "pthread_t");
+    coverage::note(Note::threads, "pthread_t");
     return false;
   }
   t.late = session::closed();

@@ -13,6 +13,7 @@
 #include "interpose/base/lock.h"
 #include "interpose/base/mapped_symbols.h"
 #include "interpose/format/coverage.h"
+#include "interpose/session/session.h"
 
 namespace tprof::coverage {
 namespace {
@@ -43,7 +44,7 @@ bool is_us(std::string_view path) {
   return ours != nullptr && file_name(path) == file_name(ours);
 }
 
-void note_preloads(Head& head) {
+void note_preloads() {
   const char* list = environment_value("LD_PRELOAD");
   if (list == nullptr) return;
   bool before = false;
@@ -52,7 +53,7 @@ void note_preloads(Head& head) {
     if (is_us(entry)) {
       before = false;
     } else {
-      note(head, before ? Note::preload_before : Note::preload, entry);
+      note(before ? Note::preload_before : Note::preload, entry);
     }
   });
 }
@@ -73,27 +74,28 @@ std::string_view path_of(const Object& object, std::span<char> buffer) {
   return program_path(object.base, buffer);
 }
 
-void note(Head& head, Note what, const Object& object) {
+void note(Note what, const Object& object) {
   char program[256];
   const std::string_view path = path_of(object, program);
-  if (object.base != nullptr && !path.empty()) coverage::note(head, what, path);
+  if (object.base != nullptr && !path.empty()) coverage::note(what, path);
 }
 
 // Notes objects whose nccl* and cuda* functions come before ours: they decide which calls reach us.
-void note_interposers(Head& head) {
+void note_interposers() {
   const Object self = ourselves();
   for (const FunctionInfo& function : kFunctions) {
     if (function.name.empty()) continue;
     const void* first = loader::dlsym(RTLD_DEFAULT, function.name.data());
     if (first == nullptr || !defines(first)) continue;
     const Object other = object_of(first);
-    if (other.base != self.base) note(head, Note::interposer, other);
+    if (other.base != self.base) note(Note::interposer, other);
   }
 }
 
 }  // namespace
 
-void note(Head& head, Note what, std::string_view path) {
+void note(Note what, std::string_view path) {
+  Head& head = session::mapping().head();
   NotedObject entry{static_cast<std::uint8_t>(what), {}};
   copy_text(entry.path, path);
   const LockGuard guard(g_lock);
@@ -110,12 +112,12 @@ void note(Head& head, Note what, std::string_view path) {
   head.notes.store(n + 1, std::memory_order_release);
 }
 
-void note_environment(Head& head) {
-  note_preloads(head);
-  note_interposers(head);
+void note_environment() {
+  note_preloads();
+  note_interposers();
   for (const KnownVariable& variable : kToolVariables) {
     const char* value = environment_value(variable.name);
-    if (value != nullptr && *value != '\0' && !is_us(value)) note(head, variable.note, value);
+    if (value != nullptr && *value != '\0' && !is_us(value)) note(variable.note, value);
   }
 }
 
@@ -131,28 +133,28 @@ void passed_on(const void* from) {
   }
 }
 
-void note_objects(Head& head) {
+void note_objects() {
   for (const auto& caller : g_passed_on) {
     if (const void* at = caller.load(std::memory_order_relaxed)) {
-      note(head, Note::nested, object_of(at));
+      note(Note::nested, object_of(at));
     }
   }
   for (const auto& taken : g_taken) {
     if (const void* at = taken.load(std::memory_order_relaxed)) {
-      note(head, Note::dlsym, object_of(at));
+      note(Note::dlsym, object_of(at));
     }
   }
-  note_mapped(head);
+  note_mapped();
 }
 
-void note_mapped(Head& head) {
+void note_mapped() {
   const unsigned long long seen = g_objects_seen.load(std::memory_order_relaxed);
   unsigned long long objects = seen;
   const bool looked = each_loaded_object([&](const dl_phdr_info& object) {
     objects = object.dlpi_adds;
     if (objects == seen) return true;
     const std::string_view path = object.dlpi_name == nullptr ? "" : object.dlpi_name;
-    if (const KnownObject* known = known_object(path)) note(head, known->note, path);
+    if (const KnownObject* known = known_object(path)) note(known->note, path);
     return false;
   });
   if (looked) g_objects_seen.store(objects, std::memory_order_relaxed);

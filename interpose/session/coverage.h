@@ -10,18 +10,18 @@
 namespace tprof::coverage {
 
 // Notes it once, however often it is called.
-void note(Head& head, Note what, std::string_view path);
+void note(Note what, std::string_view path);
 
 // Notes other preloads, tools that environment variables load, and objects before this library.
 // None of these changes.
-void note_environment(Head& head);
+void note_environment();
 
 // Notes mapped objects whose effect is known. Cheap if none was mapped since the last time.
-void note_objects(Head& head);
+void note_objects();
 
 // Notes only the mapped objects. It takes no lock of the loader under which libraries' constructors
 // run, since these may take any time.
-void note_mapped(Head& head);
+void note_mapped();
 
 // The program took `fn` from a library by address: calls through that address bypass the wrappers.
 void taken_by_address(Fn fn, const void* address);

@@ -68,7 +68,7 @@ void answer(std::atomic<std::uint32_t>& done, std::uint32_t asked) {
 void close_as_asked() {
   const std::uint32_t asked = g_asked.load(std::memory_order_acquire);
   if (asked == g_answered.load(std::memory_order_relaxed)) return;
-  coverage::note_mapped(session::mapping().head());
+  coverage::note_mapped();
   g_output->cost(clock_ns(CLOCK_THREAD_CPUTIME_ID));
   g_output->drain_rest(now_ns() + kLinesAtExitNs);
   const bool ended = g_output->end();
