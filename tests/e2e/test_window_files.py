@@ -111,6 +111,13 @@ def test_lines_of_each_window_are_in_a_file_of_its_own(tmp_path):
     assert worse_than_notes(done.traces) == []
 
 
+def test_a_window_whose_calls_have_no_lines_is_completed_all_the_same(tmp_path):
+    done = trained(tmp_path, TPROF_OPS="ncclBroadcast", TPROF_TIMING="host")
+    for file in done.ranks():
+        windows = rankfile.windows_of(file.path)
+        assert len(windows) == 3 and not any(calls(read_whole(window.path)) for window in windows.values())
+
+
 def test_they_are_read_as_if_their_lines_were_the_rank_files(tmp_path):
     traces, plain = trained(tmp_path).traces, tmp_path / "plain"
     put_together(traces, plain)
