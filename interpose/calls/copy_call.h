@@ -5,10 +5,10 @@
 #include <cstdint>
 
 #include "interpose/api/functions.h"
+#include "interpose/calls/host_memory.h"
 #include "interpose/calls/open_call.h"
 #include "interpose/format/dtypes.h"
 #include "interpose/real/copy_args.h"
-#include "interpose/record/host_memory.h"
 
 namespace tprof {
 

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <cstring>
 
+#include "interpose/calls/host_memory.h"
 #include "interpose/device/contexts.h"
 #include "interpose/hook/wrapper.h"
 #include "interpose/real/driver_memory.h"
 #include "interpose/record/allocations.h"
 #include "interpose/record/graphs.h"
-#include "interpose/record/host_memory.h"
 #include "interpose/session/config.h"
 
 // Each row of the API tables that allocates or frees names its step here.

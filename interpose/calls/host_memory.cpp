@@ -1,4 +1,4 @@
-#include "interpose/record/host_memory.h"
+#include "interpose/calls/host_memory.h"
 
 #include <algorithm>
 #include <atomic>
