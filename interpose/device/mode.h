@@ -1,5 +1,5 @@
-// The ways of timing calls (TPROF_TIMING). Each is a row of format/setting_values.h and a file by_NAME.cpp
-// that defines the Mode NAME_mode. No other code depends on the mode.
+// The ways of timing calls (TPROF_TIMING). Each is a row of format/setting_values.h and a file
+// by_NAME.cpp that defines the Mode NAME_mode. No other code depends on the mode.
 #pragma once
 
 #include "interpose/device/timing.h"
