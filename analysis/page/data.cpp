@@ -262,7 +262,8 @@ Section late_places_of(const Gathered& g) {
   std::vector<LatePlace> rows;
   for (const auto& [key, place] : places) rows.push_back(place);
   std::ranges::sort(rows, {}, [](const LatePlace& p) {
-    return std::tuple(-p.ns, p.first->rank->header.rank, p.first->step);
+    return std::tuple(-p.ns, p.first->rank->header.rank, p.first->step,
+                      std::string_view(p.first->communicator.str()));
   });
   if (rows.size() > kMostLatePlaces) rows.resize(kMostLatePlaces);
   const auto roles = tables::role_texts(g.summary.comms);

@@ -58,7 +58,7 @@ void tell_link(const Evidence& e, const Slow& slow, check::Finding& f) {
     if (slow.steps.empty() && most(links[k]) > most(*worst)) worst = &links[k];
   }
   if (!several) f.communicator = worst->comm;
-  const bool between = worst->messages && worst->ranks.size() == 2;
+  const bool between = worst->messages && worst->ranks.size() == 2 && slow.ranks.size() > 1;
   const auto role = e.roles.find(worst->comm);
   Fact link{between           ? Say::between_ranks
             : worst->messages ? Say::of_ranks

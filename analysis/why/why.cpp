@@ -46,6 +46,8 @@ struct Modelled {
     const double replayed = graph::mean_of(model->replayed_ns());
     if (run.no_room_for != 0) {
       why_not = needs_room(run);
+    } else if (!run.timed()) {
+      why_not = "nothing was timed on the device";
     } else if (measured == 0) {
       why_not = "they need steps after the first one, and no calls are in such steps";
     } else if (!model->graph().sound()) {

@@ -122,8 +122,9 @@ def test_a_window_begins_while_a_rank_still_waits_for_another(skip_first, torch,
         tmp_path, "trained.py", "fsdp2", "item", "--item-every", 10, "--steps", 80, "--sleep-ms", 60, "--sleep-rank", 1,
         "--sleep-every", 4, TPROF_SCHEDULE=f"skip_first={skip_first},wait=12,warmup=2,active=6", **QUICK,
     )  # fmt: skip
+    # On a busy machine another is late at times, too, and costs less, and the transfers of both take longer.
     blaming = [(f["kind"], f["ranks"]) for f in report["findings"] if f["kind"].startswith(("slow_", "uneven"))]
-    # On a busy machine another is late at times, too, and costs less.
+    blaming = [of for of in blaming if of[0] != "slow_link"]
     assert blaming[:1] in ([], [("slow_cpu", "1")]), report["findings"]
     assert "held up by rank 0" not in "".join(f["text"] for f in report["findings"])
 
