@@ -38,9 +38,10 @@ struct Waiting {
   QueuedCall then{};
 };
 
-// Simulates the queues of all ranks: streams and communicators run their calls in order. A
-// collective runs when all ranks that called it have reached it, and a message when both ends have.
-// A group is done when all of its calls have run. The remaining calls wait in a cycle.
+// Simulates the queues of all ranks: streams run their calls in order, and communicators their
+// collectives. A collective runs when all ranks that called it have reached it, and a message when
+// both ends have. A group is done when all of its calls have run. The remaining calls wait in a
+// cycle.
 class Queues {
  public:
   // A number for each collective or message, the same on all ranks.
@@ -187,7 +188,9 @@ class Queues {
     if (!streams_) return {{0, o.thread, device}};
     const Queue communicator{1, o.thread, o.comm};
     if (o.stream == Operation::kNoStream) return {communicator};
-    return {{0, o.thread, device, o.stream}, communicator};
+    const Queue stream{0, o.thread, device, o.stream};
+    // Messages of one communicator may run at the same time.
+    return o.message() ? std::vector{stream} : std::vector{stream, communicator};
   }
 
   void make_turns(std::size_t number) {
