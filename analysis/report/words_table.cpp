@@ -668,7 +668,7 @@ constexpr Words kWords[] = {
      "shows how long the devices take|}{by_nobody?look at what the program does in these steps and "
      "just before them: tprof merge draws them|}[look at the host of {host_of} there: its own "
      "code, data loading, a checkpoint, Python's garbage collector]"},
-    {Say::holds_up, "{who}[ in {steps?step|steps} {which}][ in {n:,} of them]"},
+    {Say::holds_up, "{who}[ in {steps?step|steps} {which}]"},
     {Say::periodic_steps,
      "every {period} step, first step {first}, takes up to {longest}[, held up by "
      "{held_up_by:and},] where the usual step takes {usual}: without that a step would be {share} "

@@ -39,26 +39,15 @@ text::Ranks steps_of(const Evidence& e, const std::vector<std::size_t>& places) 
   return text::Ranks(std::move(numbers));
 }
 
-std::string numbers_of(const Evidence& e, const std::vector<std::size_t>& places) {
-  return steps_of(e, places).str();
-}
-
 std::string first_numbers_of(const Evidence& e, const std::vector<std::size_t>& places) {
   constexpr std::ptrdiff_t kMost = 8;
-  std::string text = numbers_of(e, places);
+  std::string text = steps_of(e, places).str();
   std::size_t end = 0;
   for (std::ptrdiff_t n = 0; n < kMost && end != std::string::npos; ++n) {
     end = text.find(',', end + 1);
   }
   if (end != std::string::npos) text.replace(end + 1, std::string::npos, "…");
   return text;
-}
-
-std::optional<std::string> numbers_if_few(const Evidence& e,
-                                          const std::vector<std::size_t>& places) {
-  constexpr std::ptrdiff_t kMost = 5;
-  std::string text = numbers_of(e, places);
-  return std::ranges::count(text, ',') < kMost ? std::optional(std::move(text)) : std::nullopt;
 }
 
 std::size_t period_of(const Evidence& e, const std::vector<std::size_t>& places) {

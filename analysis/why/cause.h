@@ -38,12 +38,8 @@ check::Cost cost_of(const Evidence& of, double ns, double doubt_ns);
 
 // Returns the numbers of these steps (indices into Evidence::steps): "7,15,23-25".
 text::Ranks steps_of(const Evidence& e, const std::vector<std::size_t>& places);
-std::string numbers_of(const Evidence& e, const std::vector<std::size_t>& places);
 // The same, cut off if they are many: "7,15,23-25,…".
 std::string first_numbers_of(const Evidence& e, const std::vector<std::size_t>& places);
-// The same, nothing if they are many.
-std::optional<std::string> numbers_if_few(const Evidence& e,
-                                          const std::vector<std::size_t>& places);
 
 // Returns n if the places are every nth step, n > 1; else 0. The last one may be missing, since
 // what made it long may come after the last step. Also 0 if step numbers have gaps: nobody knows

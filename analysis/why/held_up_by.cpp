@@ -83,12 +83,9 @@ check::Facts facts_of(const Evidence& e, const std::vector<HoldsUp>& who, std::s
     if (facts.size() == kMost) break;
     const std::size_t n = its.steps.size();
     const bool all = n == of_steps;
-    const auto which = all ? std::nullopt : numbers_if_few(e, its.steps);
-    facts.push_back({Say::holds_up,
-                     {{"who", processes_of(e, its.ranks)},
-                      {"steps", n},
-                      {"which", which},
-                      {"n", all || which ? std::nullopt : std::optional(n)}}});
+    const auto which = all ? std::nullopt : std::optional(first_numbers_of(e, its.steps));
+    facts.push_back(
+        {Say::holds_up, {{"who", processes_of(e, its.ranks)}, {"steps", n}, {"which", which}}});
   }
   return facts;
 }

@@ -18,19 +18,10 @@ namespace {
 constexpr std::size_t kMostSteps = 4096;  // that get their own figures
 constexpr std::size_t kMostKinds = 4096;  // per rank
 
-// A row with the transfer times of every `stride`-th meeting.
+// A row with the transfer times of its meetings.
 struct Growing : WaitRow {
   std::vector<double> times{};
-  std::size_t stride = 1;
 
-  void add(std::int64_t transfer_ns) {
-    constexpr std::size_t kMostTimes = 4096;
-    if (meetings++ % stride == 0) times.push_back(static_cast<double>(transfer_ns));
-    if (times.size() < kMostTimes) return;
-    for (std::size_t i = 0; i < kMostTimes / 2; ++i) times[i] = times[2 * i];
-    times.resize(kMostTimes / 2);
-    stride *= 2;
-  }
   WaitOfRank* of(const run::Rank& rank, std::uint32_t comm_number) {
     const std::int64_t on_comm = read::comm_of(*rank.process, comm_number)->rank;
     auto mine = std::ranges::lower_bound(of_ranks, on_comm, {}, &WaitOfRank::on_comm);
@@ -131,7 +122,9 @@ class Meetings {
     const std::string_view comm = read::comm_of(*rank_of(met[0]).process, c.comm[one])->id;
     const auto row = rows.find({comm, c.bucket[one], bytes_class(c.bytes[one] / c.made[one])});
     if (row == rows.end()) return;
-    row->second.add(std::max<std::int64_t>(end_ns(met) - came_ns(*last), 0));
+    const std::int64_t transfer_ns = std::max<std::int64_t>(end_ns(met) - came_ns(*last), 0);
+    row->second.times.push_back(static_cast<double>(transfer_ns));
+    ++row->second.meetings;
     const std::int64_t late = came_ns(*last) - came_ns(*before);
     if (static_cast<double>(late) <= run_.error_ns(rank_of(*last), rank_of(*before))) return;
     WaitOfRank* mine = row->second.of(rank_of(*last), rank_of(*last).calls.comm[last->row]);

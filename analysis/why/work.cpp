@@ -49,8 +49,9 @@ std::vector<Stretch> stretches_of(const Evidence& e, const graph::Lags& lags, co
   const auto end = [&](std::uint32_t edge, CallOf at) {
     now.to = edge;
     now.place = at;
+    now.done_ns += now.ns;
     all.push_back(now);
-    now = {.from = edge};
+    now = {.from = edge, .done_ns = at == kEnd ? 0 : now.done_ns};
   };
   for (std::uint32_t k = 0; k < edges.size();) {
     const Edge& at = edges[k];
@@ -103,17 +104,11 @@ Work::Work(const Evidence& e, const graph::Lags& lags, const Edges& of)
     return its.second != ranks_of_stage[its.first.first] * of.steps.size();
   });
   const double steps = static_cast<double>(std::max<std::size_t>(of.steps.size(), 1));
-  Stretch whole;
-  double done = 0;  // of the step
+  std::uint32_t from = 0;
   for (const Stretch& s : stretches_) {
-    if (whole.to == 0) whole.from = s.from;
-    whole.to = s.to;
-    done += s.ns;
     if (!pass.contains({stage_of_[at(s).owner], s.place}) && s.place != kEnd) continue;
-    whole.place = s.place;
-    compared_.push_back(std::exchange(whole, {}));
-    if (at(s).step != Edge::kNone) done_[at(s).owner][s.place] += done / steps;
-    if (s.place == kEnd) done = 0;
+    compared_.push_back({.from = std::exchange(from, s.to), .to = s.to, .place = s.place});
+    if (at(s).step != Edge::kNone) done_[at(s).owner][s.place] += s.done_ns / steps;
   }
 }
 
@@ -236,24 +231,14 @@ void Work::find_usual(Edges& of) const {
 // of their stage in the step, and until each place the average share of it.
 void Work::find_even(Edges& of) const {
   std::vector<Edge>& edges = of.edges[Edges::index(Of::kernels)];
-  struct Done : Stretch {
-    double done_ns = 0;  // of its step until then
-  };
-  std::vector<Done> all;
-  double ns = 0;
-  for (const Stretch& s : stretches_) {
-    all.push_back({s, ns += s.ns});
-    if (s.place == kEnd) ns = 0;
-  }
-
   std::map<std::size_t, std::size_t> ranks_of_stage;
   for (const std::size_t stage : stage_of_) ++ranks_of_stage[stage];
   std::map<std::pair<std::size_t, std::uint32_t>, Means> means;  // by stage and step
-  const auto means_of = [&](const Done& d) -> Means& {
-    const Edge& edge = edges[d.to - 1];
+  const auto means_of = [&](const Stretch& s) -> Means& {
+    const Edge& edge = edges[s.to - 1];
     return means[{stage_of_[edge.owner], edge.step}];
   };
-  for (const Done& d : all) means_of(d)[d.place].add(d.done_ns);
+  for (const Stretch& s : stretches_) means_of(s)[s.place].add(s.done_ns);
   // The usual share of a step's work done at a place, by stage and number of places. A step with an
   // evaluation has other shares.
   std::map<std::pair<std::size_t, std::size_t>, std::map<CallOf, std::vector<double>>> shares;
@@ -270,24 +255,24 @@ void Work::find_even(Edges& of) const {
   for (auto& [group, each] : shares) {
     for (auto& [call, of_steps] : each) usual[group][call] = midmean(std::move(of_steps));
   }
-  Done before;
+  Stretch before;
   double even_before = 0;
-  for (const Done& d : all) {
-    const Means& at = means_of(d);
-    if (!at.contains(d.place) && d.place != kEnd) continue;
-    double even = d.done_ns;
-    if (at.contains(d.place)) {
-      const auto& share = usual.at({stage_of_[edges[d.to - 1].owner], at.size()});
-      even = share.at(d.place) * at.at(kEnd).mean();
+  for (const Stretch& s : stretches_) {
+    const Means& at = means_of(s);
+    if (!at.contains(s.place) && s.place != kEnd) continue;
+    double even = s.done_ns;
+    if (at.contains(s.place)) {
+      const auto& share = usual.at({stage_of_[edges[s.to - 1].owner], at.size()});
+      even = share.at(s.place) * at.at(kEnd).mean();
     }
-    const double did = d.done_ns - before.done_ns;
+    const double did = s.done_ns - before.done_ns;
     const double times = did > 0 ? std::max(0.0, even - even_before) / did : 1;
-    for (std::uint32_t k = before.to; k < d.to; ++k) {
+    for (std::uint32_t k = before.to; k < s.to; ++k) {
       edges[k].as_even = static_cast<float>(times);
     }
-    before = d;
-    if (d.place == kEnd) before.done_ns = 0;
-    even_before = d.place == kEnd ? 0 : even;
+    before = s;
+    if (s.place == kEnd) before.done_ns = 0;
+    even_before = s.place == kEnd ? 0 : even;
   }
 }
 

@@ -22,6 +22,7 @@ class Work {
     std::uint32_t to = 0;
     CallOf place{};  // at its end
     double ns = 0;
+    double done_ns = 0;  // of its step, until then
   };
 
   Work(const Evidence& e, const graph::Lags& lags, const Edges& of);
