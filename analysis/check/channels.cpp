@@ -135,9 +135,8 @@ bool Operation::all_wait() const {
 }
 
 bool has_all_ends(const read::Process& p) {
-  const auto timing = p.header.config->find("TPROF_TIMING");
-  return p.end == read::End::dumped || (timing != p.header.config->end() &&
-                                        (timing->second == "events" || timing->second == "cupti"));
+  const std::string_view timing = p.header.config.get("TPROF_TIMING");
+  return p.end == read::End::dumped || timing == "events" || timing == "cupti";
 }
 
 RankCalls::RankCalls(const read::Process& rank, std::size_t most) : rank_(rank), most_(most) {

@@ -151,12 +151,10 @@ void untimed(const Case& c, Findings& found, Kind kind, Counts read::Footer::*co
 // Reports processes whose streams share one queue of the device, and what that costs them.
 void one_queue(const Case& c, Findings& found) {
   const Processes alike = select(c.job.processes, [](const Process& p) {
-    const auto queues = p.header.env->find("CUDA_DEVICE_MAX_CONNECTIONS");
-    return queues != p.header.env->end() && queues->second == "1";
+    return p.header.env.get("CUDA_DEVICE_MAX_CONNECTIONS") == "1";
   });
   const bool events = std::ranges::any_of(alike, [](const Process* p) {
-    const auto timing = p->header.config->find(std::string(info(Setting::timing).name));
-    return timing != p->header.config->end() && timing->second.starts_with("events");
+    return p->header.config.get(info(Setting::timing).name).starts_with("events");
   });
   const bool gathers = std::ranges::any_of(alike, [](const Process* p) {
     const auto called = [&](std::string_view name) {

@@ -166,8 +166,7 @@ const Process& lane_of_call(const Process& any, const std::optional<std::int64_t
 
 bool wants_lines(const Process& p, Bucket bucket) {
   if (kBuckets[static_cast<std::size_t>(bucket)].lines) return true;
-  const auto events = p.header.config->find("TPROF_EVENTS");
-  return events != p.header.config->end() && events->second == "all";
+  return p.header.config.get("TPROF_EVENTS") == "all";
 }
 
 }  // namespace tprof::read

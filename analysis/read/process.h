@@ -45,6 +45,10 @@ class KeptVariables {
   operator const Variables&() const { return *all_; }  // NOLINT(google-explicit-constructor)
   const Variables& operator*() const { return *all_; }
   const Variables* operator->() const { return all_; }
+  std::string_view get(std::string_view name, std::string_view absent = "") const {
+    const auto variable = all_->find(std::string(name));
+    return variable == all_->end() ? absent : variable->second;
+  }
 
   template <typename Archive>
   void state(Archive& archive) {

@@ -53,8 +53,7 @@ void each_named_window(const Source& rank_file, F&& f) {
 }  // namespace
 
 bool has_window_files(const Header& header) {
-  const auto set = header.config->find(std::string(info(Setting::window_files).name));
-  return header.window_of.empty() && set != header.config->end() && !is_off(set->second);
+  return header.window_of.empty() && !is_off(header.config.get(info(Setting::window_files).name));
 }
 
 std::optional<NamedWindow> named_window(std::string_view line) {

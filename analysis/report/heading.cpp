@@ -130,16 +130,14 @@ bool is_of_whole_run(const tables::Summary& s) {
 // True if calls could be timed on the device, but TPROF_TIMING is off.
 bool may_be_timed(const job::Job& job) {
   return std::ranges::none_of(job.processes, [](const read::Process* p) {
-    const auto timing = p->header.config->find("TPROF_TIMING");
-    return timing != p->header.config->end() && timing->second != "host";
+    return p->header.config.get("TPROF_TIMING", "host") != "host";
   });
 }
 
 // With a single queue, timing events would change the program's behaviour.
 bool has_one_queue(const job::Job& job) {
   return std::ranges::any_of(job.processes, [](const read::Process* p) {
-    const auto queues = p->header.env->find("CUDA_DEVICE_MAX_CONNECTIONS");
-    return queues != p->header.env->end() && queues->second == "1";
+    return p->header.env.get("CUDA_DEVICE_MAX_CONNECTIONS") == "1";
   });
 }
 

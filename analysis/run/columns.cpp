@@ -248,9 +248,7 @@ void Columns::fill() {
   }
   c.all_came_ns = c.came_ns;
   const std::vector<std::size_t> called = by_call(c);
-  const auto& config = *rank_.process->header.config;
-  const auto timing = config.find("TPROF_TIMING");
-  const bool waits_known = timing == config.end() || timing->second != "cupti";
+  const bool waits_known = rank_.process->header.config.get("TPROF_TIMING") != "cupti";
   // CUPTI does not tell how long launches waited in a full queue. A host that is further ahead of
   // its device than it took for the call may have waited all the time.
   for (std::size_t k = 1; k < called.size() && !waits_known; ++k) {

@@ -164,8 +164,7 @@ void tell_none(const RanksByWhy& none, Found& found) {
 }
 
 bool has_schedule(const Process* p) {
-  const auto schedule = p->header.config->find("TPROF_SCHEDULE");
-  return schedule != p->header.config->end() && schedule->second != "off";
+  return p->header.config.get("TPROF_SCHEDULE", "off") != "off";
 }
 
 }  // namespace
