@@ -64,7 +64,7 @@ class LineWriter {
   read::Event call_;
   read::DeviceTime time_;
   read::Busy busy_;
-  // Whose line was read last, and its position in the calls.
+  // The rank of the last line read, and the line's position in its calls.
   const Member* member_ = nullptr;
   const RankTimeline* rank_ = nullptr;  // null: none
   std::size_t near_call_ = 0;

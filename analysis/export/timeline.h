@@ -55,9 +55,9 @@ struct RankTimeline {
   std::array<std::vector<std::uint64_t>, kBucketCount> rates{};
 };
 
-// Where an arrow between ranks touches a call or its device time: inside rather than on its edge,
-// if it is long enough. A message arrives at the end of the receive, anything else when the rank
-// came.
+// The moment at which an arrow between ranks touches a call or its device time: inside rather than
+// on its edge, if it is long enough. A message arrives at the end of the receive, anything else
+// when the rank came.
 inline std::int64_t touched_ns(std::int64_t ts_ns, std::int64_t dur_ns, bool receives) {
   const std::int64_t inside = dur_ns > 1 ? 1 : 0;
   return receives ? ts_ns + std::max<std::int64_t>(dur_ns - 1, 0) : ts_ns + inside;

@@ -1,4 +1,4 @@
-// Where in its steps a rank's device is idle: between which calls of its host. The host was there
+// Finds the calls of its host between which a rank's device is idle in a step. The host was there
 // when the device ran out of work, so that is where to look.
 #pragma once
 

@@ -1,5 +1,4 @@
-// Where the time of each rank went in each step: computation, hidden and exposed communication,
-// idle.
+// Splits the time of each rank in each step: computation, hidden and exposed communication, idle.
 #pragma once
 
 #include <algorithm>

@@ -103,7 +103,7 @@ def judge(job: Job, case: Case, findings: list[dict]) -> list[str]:
             wrong.append(f"{says}, and nothing of the kind is there")
             continue
         elif kind in WITHOUT:
-            # Who was told before is as fast as the others then.
+            # Ranks that were told before are as fast as the others then.
             either = [gain(loop, **WITHOUT[kind]) for loop in (job.loop, job.loop.but(**job.planted))]
             true = min(either, key=lambda ns: abs(ns - claimed))
         else:

@@ -110,7 +110,7 @@ def test_the_judgement_sees_what_is_not_so(kind, ranks, cost_ns, share):
     assert judge(job, case, []) != []
 
 
-# Where in a step most of the time is, as the evidence says it.
+# The evidence names the part of a step that has most of the time.
 LOADING, FORWARD = "before copies to the device:", "between the copies to the device and the first ncclAllReduce"
 MICRO_BATCHES = {"micro_batches": 4, "load_each": True, "layer_ns": MS // 2}
 BY_EACH = "host-bound, loader of each micro-batch"

@@ -257,7 +257,7 @@ JOBS = {
     "all devices stand in one collective": (GROUPS, 1, all_in_one, [("hang", 0, 1, 2, 3)]),
     **{f"host {rank} stops": (GROUPS, rank, stopped(rank), [("hang", rank)]) for rank in range(4)},
     **{f"a device is lost, its host made {n} calls more": (WORLD, 3, lost(n), [("lost_device", 2)]) for n in (1, 4)},
-    # Who waits for its own device is not blamed.
+    # A rank that waits for its own device is not blamed.
     **{f"host {rank} stops after {n} calls, and all wait for devices": (
         GROUPS, n, lambda job, rank=rank, n=n: host_stops(job, rank, n), [("hang", rank)])
        for n in range(4, 16) for rank in range(4)},

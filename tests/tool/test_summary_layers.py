@@ -162,7 +162,7 @@ def test_steps_that_are_asked_for(tmp_path):
 
 @pytest.mark.parametrize("seen", ["31", "unit"])
 def test_lines_that_are_missing_move_no_call_to_another_unit(tmp_path, seen):
-    """Where lines of one unit are missing on a rank, what is left of its order is not the model's: it has no units."""
+    """A rank that lacks the lines of one unit has not the model's order, and so no units."""
     job = loops.Loop([[0, 1]]).run(8 * PLAIN).job
     for rank in job.ranks[seen == "unit" :]:
         of_a_step = len(rank.ops) // 8
