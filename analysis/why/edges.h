@@ -1,12 +1,13 @@
 // The edges of the graph that a slow rank or link stretches. Each has an owner: a rank for its
-// kernels, host and copies, a link for its transfers. An edge also knows how long it takes
-// if its owner is as fast as others that do the same, or as in its own usual step.
+// kernels, host and copies, a link for its transfers. An edge also knows how long it takes if its
+// owner is as fast as others that do the same, or as in its own usual step.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "why/slow_ranks.h"
@@ -30,8 +31,7 @@ struct Edge {
   float as_even = 1;
 };
 
-// By owner: the time that it needs in a step, in ns; for transfers, the mean over the
-// link's ranks.
+// By owner: the time that it needs in a step, in ns; for transfers, the mean over the link's ranks.
 struct Needs {
   std::vector<Series> all{};
   std::vector<Series> beyond{};  // beyond its own usual need and that of the others in this step
@@ -43,15 +43,13 @@ struct Needs {
 // The way of a communicator's transfers, of the messages between two ranks, or of a rank's messages
 // with several others at once.
 struct Link {
+  using What = std::pair<Bucket, std::int64_t>;  // and size class
   // Transfers of one kind that take longer than on the other links that carry the same.
   struct Slow {
-    Bucket bucket{};
-    std::int64_t size_class = 0;
+    What what{};
     double ns = 0;
     double usual_ns = 0;
     std::size_t others = 0;  // links on which they are not slow
-
-    auto what() const { return std::pair(bucket, size_class); }
   };
 
   std::string comm;  // id

@@ -22,10 +22,14 @@ double by_hosts(const Times& times, std::size_t step) {
 
 }  // namespace
 
-void Lengths::shorten(std::size_t from, double by_ns) {
-  for (std::size_t i = from; i < ns.size(); ++i) ns[i] -= by_ns;
+void Lengths::find_usual() {
   usual = median(ns);
   width = why::width(ns);
+}
+
+void Lengths::shorten(std::size_t from, double by_ns) {
+  for (std::size_t i = from; i < ns.size(); ++i) ns[i] -= by_ns;
+  find_usual();
 }
 
 std::size_t Lengths::warming_up() const {
@@ -44,7 +48,7 @@ Lengths lengths_of(const Evidence& e, bool mended) {
   if (mended && e.replays != nullptr) {
     for (const auto& [place, ns] : e.replays->mended_ns()) all.ns[place] = ns;
   }
-  all.shorten(0, 0);
+  all.find_usual();
   return all;
 }
 

@@ -16,6 +16,7 @@ struct Lengths {
   // From this length on, a step takes far longer than the others.
   double far() const { return std::max(1.25 * usual, usual + 8 * width); }
   bool far_longer(std::size_t place) const { return ns[place] >= far(); }
+  void find_usual();  // from `ns`
   // Makes the steps from this place on so much shorter.
   void shorten(std::size_t from, double by_ns);
   // How many of the first steps do, and than all later ones: programs compile and fill caches in

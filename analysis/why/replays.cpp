@@ -37,7 +37,8 @@ Replays::Replays(const Evidence& e)
       edges_(edges_of(e)),
       lags_(model_.graph().lag_ns),
       steps_ns_(model_.replayed_ns()),
-      work_(e, lags_, edges_) {
+      work_(e, edges_) {
+  work_.take(lags_, edges_);
   work_.find_usual(edges_);
   work_.find_even(edges_);
 }
@@ -168,7 +169,7 @@ std::map<std::size_t, double> Replays::mended_ns() const {
 void Replays::mend(const Slow& slow) {
   lags_ = changed(slow, lags_);
   steps_ns_ = model_.replayed_ns(lags_);
-  work_ = Work(e_, lags_, edges_);
+  work_.take(lags_, edges_);
   work_.find_even(edges_);
   if (!slow.steps.empty()) return;
   Needs& needs = edges_.needs[Edges::index(slow.of)];

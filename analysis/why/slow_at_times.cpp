@@ -1,4 +1,4 @@
-// Finds ranks that hold up the others in some steps, and transfers that take longer in some steps.
+// Finds ranks that hold up the others in some steps.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -6,12 +6,10 @@
 #include "why/lengths.h"
 #include "why/numbers.h"
 #include "why/replays.h"
-#include "why/slow_ranks.h"
+#include "why/slow_links.h"
 
 namespace tprof::why {
 namespace {
-
-constexpr double kSomeStepsShare = 0.03;  // of a step, in each such step
 
 // Leaves out steps in which a rank held up the others by far less than in those that make up most
 // of the sum: that is the usual variation. If only one step would be left, it is an outlier: it is
@@ -144,38 +142,11 @@ std::vector<Slow> ranks_at_times(const Evidence& e, const std::vector<Slow>& set
   return all;
 }
 
-// Returns links whose transfers take longer in some steps, and all of them together: one of the
-// ranks that they share may be the reason.
-std::vector<Slow> transfers_at_times(const Evidence& e) {
-  std::vector<Slow> all;
-  Slow together{.ranks = every_rank(e), .of = Of::transfers};
-  std::set<std::size_t> steps;
-  for (std::size_t k = 0; k < e.replays->links().size(); ++k) {
-    together.links.push_back(k);
-    const std::vector<double> more = e.replays->more_in_steps(k, Of::transfers, false);
-    const std::set<std::size_t>& ranks = e.replays->links()[k].ranks;
-    Slow its{.ranks = {ranks.begin(), ranks.end()},
-             .of = Of::transfers,
-             .steps = every_step(e),
-             .links = {k}};
-    std::erase_if(its.steps, [&](std::size_t i) { return more[i] < kSomeStepsShare * e.step_ns; });
-    if (its.steps.empty()) continue;
-    std::erase_if(together.ranks, [&](std::size_t r) { return !ranks.contains(r); });
-    steps.insert(its.steps.begin(), its.steps.end());
-    all.push_back(std::move(its));
-  }
-  if (all.size() < 2) return all;
-  if (together.ranks.empty()) together.ranks = every_rank(e);
-  together.steps.assign(steps.begin(), steps.end());
-  all.push_back(std::move(together));
-  return all;
-}
-
 }  // namespace
 
 std::vector<Slow> candidates_at_times(const Evidence& e, const std::vector<Slow>& sets) {
   std::vector<Slow> all = ranks_at_times(e, sets);
-  std::ranges::move(transfers_at_times(e), std::back_inserter(all));
+  std::ranges::move(links_slow_at_times(e), std::back_inserter(all));
   return all;
 }
 

@@ -14,37 +14,62 @@ namespace {
 using check::Fact;
 using check::Say;
 
-// Returns all of these links as one: those with a slow link in common may share the reason.
-Slow together(const Evidence& e, const std::vector<Slow>& links) {
-  Slow all{.ranks = every_rank(e), .of = Of::transfers};
-  std::set<std::size_t> ranks;
-  for (const Slow& slow : links) {
-    all.links.push_back(slow.links.front());
-    ranks.insert(slow.ranks.begin(), slow.ranks.end());
-    std::erase_if(all.ranks, [&](std::size_t r) { return !slow.has_rank(r); });
+Slow of_link(const Evidence& e, std::size_t link) {
+  const std::set<std::size_t>& ranks = e.replays->links()[link].ranks;
+  return {.ranks = {ranks.begin(), ranks.end()}, .of = Of::transfers, .links = {link}};
+}
+
+// Returns the ranks that all of these links share: one of them may be the reason.
+Places shared_ranks(const std::vector<Slow>& links) {
+  Places ranks = links.front().ranks;
+  for (const Slow& link : links) {
+    std::erase_if(ranks, [&](std::size_t r) { return !link.has_rank(r); });
   }
-  if (all.ranks.empty()) all.ranks.assign(ranks.begin(), ranks.end());
-  std::ranges::sort(all.links);
-  return all;
+  return ranks;
 }
 
 }  // namespace
 
 std::vector<Slow> slow_links(const Evidence& e) {
   std::vector<Slow> all;
+  Slow together{.of = Of::transfers};
+  std::set<std::size_t> ranks;
   for (std::size_t k = 0; k < e.replays->links().size(); ++k) {
-    const Link& link = e.replays->links()[k];
     if (e.replays->more_ns({k}, Of::transfers) == 0) continue;
-    all.push_back(
-        {.ranks = {link.ranks.begin(), link.ranks.end()}, .of = Of::transfers, .links = {k}});
+    all.push_back(of_link(e, k));
+    together.links.push_back(k);
+    ranks.insert(all.back().ranks.begin(), all.back().ranks.end());
   }
   if (all.size() < 2) return all;
-  Slow as_one = together(e, all);
+  together.ranks = shared_ranks(all);
+  if (together.ranks.empty()) together.ranks.assign(ranks.begin(), ranks.end());
   std::ranges::stable_sort(all, std::ranges::greater(), [&](const Slow& slow) {
     return e.replays->more_ns(slow.links, Of::transfers);
   });
   all.resize(std::min(all.size(), kMostRanks));
-  all.push_back(std::move(as_one));
+  all.push_back(std::move(together));
+  return all;
+}
+
+std::vector<Slow> links_slow_at_times(const Evidence& e) {
+  std::vector<Slow> all;
+  Slow together{.of = Of::transfers};
+  std::set<std::size_t> steps;
+  for (std::size_t k = 0; k < e.replays->links().size(); ++k) {
+    together.links.push_back(k);
+    const std::vector<double> more = e.replays->more_in_steps(k, Of::transfers, false);
+    Slow its = of_link(e, k);
+    its.steps = every_step(e);
+    std::erase_if(its.steps, [&](std::size_t i) { return more[i] < kSomeStepsShare * e.step_ns; });
+    if (its.steps.empty()) continue;
+    steps.insert(its.steps.begin(), its.steps.end());
+    all.push_back(std::move(its));
+  }
+  if (all.size() < 2) return all;
+  together.ranks = shared_ranks(all);
+  if (together.ranks.empty()) together.ranks = every_rank(e);
+  together.steps.assign(steps.begin(), steps.end());
+  all.push_back(std::move(together));
   return all;
 }
 
@@ -73,8 +98,8 @@ void tell_link(const Evidence& e, const Slow& slow, check::Finding& f) {
   const Link::Slow& kind = std::ranges::max(worst->slow, {}, more);
   set(f.text, {"between", between});
   set(f.text, {"messages", worst->messages});
-  set(f.text, {"bucket", std::string(bucket_name(kind.bucket))});
-  set(f.text, {"size", check::SizeClass{kind.size_class}});
+  set(f.text, {"bucket", std::string(bucket_name(kind.what.first))});
+  set(f.text, {"size", check::SizeClass{kind.what.second}});
   set(f.text, {"takes", check::Ns{std::llround(kind.ns)}});
   set(f.text, {"others", check::Ns{std::llround(kind.usual_ns)}});
   set(f.text, {"alike", kind.others});

@@ -59,6 +59,9 @@ inline constexpr std::size_t kMostRanks = 16;  // the most that are tried one by
 // Ranks of real clusters differ by this share of a step without a fault.
 inline constexpr double kUsualShare = 0.02;
 
+// Less in each of some steps is not looked at.
+inline constexpr double kSomeStepsShare = 0.03;
+
 struct Tried {
   Slow slow;
   Saving saving;

@@ -47,13 +47,10 @@ struct Transfer {
   std::uint32_t link = 0;
   std::uint32_t step = 0;
   std::uint32_t call = 0;  // graph::Position
-  Bucket bucket{};
-  std::int64_t size_class = 0;
+  Link::What what{};
   std::uint32_t edge = 0;  // the first one, in Edges
   std::uint32_t edges = 0;
   double ns = 0;
-
-  auto what() const { return std::pair(bucket, size_class); }
 };
 
 class TransferFinder {
@@ -97,8 +94,7 @@ class TransferFinder {
       Transfer t{.link = link->second,
                  .step = step,
                  .call = at.call,
-                 .bucket = c.bucket[row],
-                 .size_class = bytes_class(c.bytes[row] / c.made[row]),
+                 .what = {c.bucket[row], bytes_class(c.bytes[row] / c.made[row])},
                  .edge = static_cast<std::uint32_t>(edges_.size())};
       const Node n = g.ended(r, row);
       for (std::uint32_t i = g.first[n]; i < g.first[n + 1]; ++i) {
@@ -145,15 +141,15 @@ class TransferFinder {
   // Links are alike if as many ranks on as many hosts send as much over them.
   void find_others() {
     struct Like {
-      std::pair<Bucket, std::int64_t> what;
+      Link::What what{};
       bool messages = false;
       std::size_t ranks = 0;
       std::size_t hosts = 0;
       std::size_t transfers = 0;  // of a rank in a step
       auto operator<=>(const Like&) const = default;
     };
-    std::map<std::pair<std::uint32_t, std::pair<Bucket, std::int64_t>>, std::vector<double>> each;
-    for (const Transfer& t : all_) each[{t.link, t.what()}].push_back(t.ns);
+    std::map<std::pair<std::uint32_t, Link::What>, std::vector<double>> each;
+    for (const Transfer& t : all_) each[{t.link, t.what}].push_back(t.ns);
     std::map<Like, std::vector<std::pair<std::uint32_t, std::vector<double>>>> alike;
     for (auto& [of, ns] : each) {
       const Link& link = to_.links[of.first];
@@ -177,14 +173,13 @@ class TransferFinder {
         // else.
         const double own = median(ns);
         if (own < least || quantile(ns, 0.1) < usual) continue;
-        to_.links[link].slow.push_back(
-            {like.what.first, like.what.second, own, usual, static_cast<std::size_t>(others)});
+        to_.links[link].slow.push_back({like.what, own, usual, static_cast<std::size_t>(others)});
       }
     }
     needs_.more.assign(to_.links.size(), Series(to_.steps.size()));
     for (const Transfer& t : all_) {
       const Link& link = to_.links[t.link];
-      const auto slow = std::ranges::find(link.slow, t.what(), &Link::Slow::what);
+      const auto slow = std::ranges::find(link.slow, t.what, &Link::Slow::what);
       if (slow == link.slow.end()) continue;
       const double times = slow->usual_ns / slow->ns;
       for (Edge& at : std::span(edges_).subspan(t.edge, t.edges)) {

@@ -21,12 +21,11 @@ constexpr double kLeastLost = 0.05;  // share of a step
 constexpr double kLeastSteps = 0.3;  // share of steps that lose something
 
 // Returns what each step loses by turns of these ranks. Slow ranks may explain some of the loss.
-std::vector<double> lost_by(const Evidence& e, const Places& ranks) {
+std::vector<double> lost_by(const Evidence& e, const Places& ranks, const Lengths& lengths) {
   std::vector<double> lost = e.replays->evened_out(true, ranks);
   std::vector<double> beside = e.replays->evened_out(false, ranks);
   if (mean(beside) < mean(lost)) lost = std::move(beside);
   // step_series.cpp reports single steps that take far longer than the others.
-  const Lengths lengths = lengths_of(e);
   const double usual_loss = median(lost);
   for (std::size_t i = 0; i < lost.size(); ++i) {
     if (lengths.far_longer(i)) lost[i] = std::min(lost[i], usual_loss);
@@ -51,7 +50,8 @@ std::optional<Slow> whose(const Evidence& e, const std::vector<Replays::Turn>& t
 
 void uneven_ranks(const Evidence& e, check::Findings& found) {
   if (e.replays == nullptr || e.steps.size() < 4) return;
-  std::vector<double> lost = lost_by(e, every_rank(e));
+  const Lengths lengths = lengths_of(e);
+  std::vector<double> lost = lost_by(e, every_rank(e), lengths);
   const double all_ns = mean(lost);
   if (all_ns < kLeastLost * e.step_ns) return;
   std::vector<Replays::Turn> turns = e.replays->turns();  // of steps that lose something
@@ -60,7 +60,7 @@ void uneven_ranks(const Evidence& e, check::Findings& found) {
   Places who = every_rank(e);
   std::optional<Slow> set = whose(e, turns);
   if (set) {
-    std::vector<double> of_set = lost_by(e, set->ranks);
+    std::vector<double> of_set = lost_by(e, set->ranks, lengths);
     if (mean(of_set) < all_ns - kUsualShare * e.step_ns) set.reset();
     if (set) lost = std::move(of_set), who = set->ranks;
   }
@@ -88,7 +88,6 @@ void uneven_ranks(const Evidence& e, check::Findings& found) {
                            {"loads", loads}});
   f.text.what = Say::uneven_ranks;
   f.cost = cost_of(e, ns, 2 * mean_error(lost));
-  const Lengths lengths = lengths_of(e);
   Places longer = every_step(e);
   std::erase_if(longer, [&](std::size_t i) { return !lengths.far_longer(i); });
   e.replays->even_out(who, longer);

@@ -38,24 +38,19 @@ std::vector<std::pair<Node, CallOf>> calls_at_work(const graph::Model& model) {
   return places;
 }
 
-// By rank and step; the last of a step ends there.
-std::vector<Stretch> stretches_of(const Evidence& e, const graph::Lags& lags, const Edges& of) {
+// By rank and step; the last of a step ends there. Without times.
+std::vector<Stretch> stretches_of(const Evidence& e, const Edges& of) {
   const graph::Graph& g = e.model->graph();
   const auto places = calls_at_work(*e.model);
   const std::vector<Edge>& edges = of.of(Of::kernels);
   std::vector<Stretch> all;
   auto place = places.begin();
-  Stretch now;
+  std::uint32_t from = 0;
   const auto end = [&](std::uint32_t edge, CallOf at) {
-    now.to = edge;
-    now.place = at;
-    now.done_ns += now.ns;
-    all.push_back(now);
-    now = {.from = edge, .done_ns = at == kEnd ? 0 : now.done_ns};
+    all.push_back({.from = std::exchange(from, edge), .to = edge, .place = at});
   };
   for (std::uint32_t k = 0; k < edges.size();) {
     const Edge& at = edges[k];
-    now.ns += static_cast<double>(lags[at.edge]);
     const bool last = ++k == edges.size();
     // Places up to the next work; those of the rank's end at its last.
     const Node next = last ? static_cast<Node>(g.size()) : g.from[edges[k].edge];
@@ -85,30 +80,45 @@ using Means = std::map<CallOf, Mean>;
 
 }  // namespace
 
-Work::Work(const Evidence& e, const graph::Lags& lags, const Edges& of)
-    : stage_of_(of.stage_of), stretches_(stretches_of(e, lags, of)), done_(e.times.ranks.size()) {
+Work::Work(const Evidence& e, const Edges& of)
+    : stage_of_(of.stage_of), stretches_(stretches_of(e, of)) {
   // A pipeline without replicas has no two ranks that do the same.
   for (std::size_t r = 0; r < stage_of_.size(); ++r) {
     if (of.stages.empty() && sends(e, r)) stage_of_[r] = r;
   }
+  for (const std::size_t stage : stage_of_) ++ranks_of_stage_[stage];
   const std::vector<Edge>& edges = of.of(Of::kernels);
-  const auto at = [&](const Stretch& s) -> const Edge& { return edges[s.to - 1]; };
-  // Only places that all ranks of a stage pass in all steps can be compared.
-  std::map<std::size_t, std::size_t> ranks_of_stage;
-  for (const std::size_t stage : stage_of_) ++ranks_of_stage[stage];
   std::map<std::pair<std::size_t, CallOf>, std::size_t> pass;
   for (const Stretch& s : stretches_) {
-    if (at(s).step != Edge::kNone) ++pass[{stage_of_[at(s).owner], s.place}];
+    const Edge& at = edges[s.to - 1];
+    if (at.step != Edge::kNone) ++pass[{stage_of_[at.owner], s.place}];
   }
-  std::erase_if(pass, [&](const auto& its) {
-    return its.second != ranks_of_stage[its.first.first] * of.steps.size();
-  });
-  const double steps = static_cast<double>(std::max<std::size_t>(of.steps.size(), 1));
   std::uint32_t from = 0;
-  for (const Stretch& s : stretches_) {
-    if (!pass.contains({stage_of_[at(s).owner], s.place}) && s.place != kEnd) continue;
-    compared_.push_back({.from = std::exchange(from, s.to), .to = s.to, .place = s.place});
-    if (at(s).step != Edge::kNone) done_[at(s).owner][s.place] += s.done_ns / steps;
+  for (std::size_t i = 0; i < stretches_.size(); ++i) {
+    const Stretch& s = stretches_[i];
+    const std::size_t stage = stage_of_[edges[s.to - 1].owner];
+    const auto times = pass.find({stage, s.place});
+    const bool all =
+        times != pass.end() && times->second == ranks_of_stage_[stage] * of.steps.size();
+    if (all || s.place == kEnd) compared_.push_back({std::exchange(from, s.to), i});
+  }
+}
+
+void Work::take(const graph::Lags& lags, const Edges& of) {
+  const std::vector<Edge>& edges = of.of(Of::kernels);
+  double done_ns = 0;
+  for (Stretch& s : stretches_) {
+    s.ns = 0;
+    for (std::uint32_t k = s.from; k < s.to; ++k) s.ns += static_cast<double>(lags[edges[k].edge]);
+    s.done_ns = done_ns + s.ns;
+    done_ns = s.place == kEnd ? 0 : s.done_ns;
+  }
+  const auto steps = static_cast<double>(std::max<std::size_t>(of.steps.size(), 1));
+  done_.assign(stage_of_.size(), {});
+  for (const Compared& c : compared_) {
+    const Stretch& s = stretches_[c.last];
+    const Edge& at = edges[s.to - 1];
+    if (at.step != Edge::kNone) done_[at.owner][s.place] += s.done_ns / steps;
   }
 }
 
@@ -149,8 +159,8 @@ Work::ByPlace Work::times_as_others(const Slow& slow, std::size_t rank) const {
   }
   if (places.empty()) return times;
   std::ranges::stable_sort(places, {}, &Until::done);
-  // Who is ahead at a place and behind at the next only passes these at other times: what a rank
-  // computes more never shrinks. This is the closest such sequence (Ayer et al. 1955).
+  // A rank that is ahead at a place and behind at the next only passes these at other times: its
+  // excess never shrinks. This is the closest such sequence (Ayer et al. 1955).
   std::vector<std::pair<double, std::size_t>> level;  // and for how many places
   for (const Until& at : places) {
     level.emplace_back(at.done - median(each(others, at.place)), 1);
@@ -183,11 +193,12 @@ void Work::as_others(const Slow& slow, const Edges& of, graph::Lags& lags) const
   std::vector<ByPlace> times(done_.size());
   for (const std::size_t r : slow.ranks) times[r] = times_as_others(slow, r);
   const std::vector<Edge>& edges = of.of(Of::kernels);
-  for (const Stretch& s : compared_) {
+  for (const Compared& c : compared_) {
+    const Stretch& s = stretches_[c.last];
     const ByPlace& its = times[edges[s.to - 1].owner];
     const auto factor = its.find(s.place);
     if (factor == its.end()) continue;
-    for (std::uint32_t k = s.from; k < s.to; ++k) {
+    for (std::uint32_t k = c.from; k < s.to; ++k) {
       lags[edges[k].edge] *= static_cast<graph::Lag>(factor->second);
     }
   }
@@ -231,8 +242,6 @@ void Work::find_usual(Edges& of) const {
 // of their stage in the step, and until each place the average share of it.
 void Work::find_even(Edges& of) const {
   std::vector<Edge>& edges = of.edges[Edges::index(Of::kernels)];
-  std::map<std::size_t, std::size_t> ranks_of_stage;
-  for (const std::size_t stage : stage_of_) ++ranks_of_stage[stage];
   std::map<std::pair<std::size_t, std::uint32_t>, Means> means;  // by stage and step
   const auto means_of = [&](const Stretch& s) -> Means& {
     const Edge& edge = edges[s.to - 1];
@@ -244,7 +253,7 @@ void Work::find_even(Edges& of) const {
   std::map<std::pair<std::size_t, std::size_t>, std::map<CallOf, std::vector<double>>> shares;
   for (auto& [group, at] : means) {
     const auto& [stage, step] = group;
-    const std::size_t ranks = ranks_of_stage[stage];
+    const std::size_t ranks = ranks_of_stage_.at(stage);
     std::erase_if(at, [&](const auto& mean) { return mean.second.n != ranks; });
     if (!at.contains(kEnd) || step == Edge::kNone) at.clear();
     for (const auto& [call, mean] : at) {

@@ -25,7 +25,9 @@ class Work {
     double done_ns = 0;  // of its step, until then
   };
 
-  Work(const Evidence& e, const graph::Lags& lags, const Edges& of);
+  Work(const Evidence& e, const Edges& of);
+  // The kernels take as long as these lags from here on.
+  void take(const graph::Lags& lags, const Edges& of);
 
   // Sets Edge::as_usual of the kernels; Edge::as_even.
   void find_usual(Edges& of) const;
@@ -40,10 +42,17 @@ class Work {
   // Returns by what the rank's kernels up to each place have to be multiplied; empty: by nothing.
   ByPlace times_as_others(const Slow& slow, std::size_t rank) const;
 
+  // From one place that all ranks of the stage pass in all steps to the next.
+  struct Compared {
+    std::uint32_t from = 0;
+    std::size_t last = 0;  // the stretch that ends there
+  };
+
   Places stage_of_;
-  std::vector<Stretch> stretches_;   // by rank and step; the last of a step ends there
-  std::vector<Stretch> compared_{};  // between places that all ranks of the stage pass
-  std::vector<ByPlace> done_;        // by rank: the step's work until then, a mean over steps
+  std::map<std::size_t, std::size_t> ranks_of_stage_{};
+  std::vector<Stretch> stretches_;  // by rank and step; the last of a step ends there
+  std::vector<Compared> compared_{};
+  std::vector<ByPlace> done_{};  // by rank: the step's work until then, a mean over steps
 };
 
 }  // namespace tprof::why
