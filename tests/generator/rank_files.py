@@ -117,11 +117,12 @@ class RankFile:
             return name, op.kind, args
         size = bytes_of(op, len(self.case.comms[op.comm]))
         args = {"comm": self.number[op.comm], "seq": call.seq, "count": op.count,
-                "dtype": op.dtype, "bytes": size, "stream": self.streams[op.stream]}  # fmt: skip
+                "dtype": op.dtype, "bytes": size}  # fmt: skip
         if op.peer is not None:
             args["peer"] = op.peer
         if op.reduce is not None:
             args["reduce"] = op.reduce
+        args["stream"] = self.streams[op.stream]
         if call.group_end is not None:
             args["group"] = self.group(call)
         return op.function, BUCKETS[op.function], args
@@ -150,19 +151,17 @@ class RankFile:
         name, _, args = self.facts(call)
         begin = self.ts(call.device_begin)
         what = ("device",) if isinstance(call.op, Copy) else ("comm", "seq", "stream")
-        more = {
-            **{key: args[key] for key in what},
-            "call_tid": AUTOGRAD if call.op.backward else MAIN,
-            "queued": (begin - self.ts(call.host_begin)) / 1000,
-        }
+        more = [f'"{key}":{args[key]}' for key in what]
+        more.append(f'"call_tid":{AUTOGRAD if call.op.backward else MAIN}')
+        more.append(f'"queued":{micros(begin - self.ts(call.host_begin))}')
         if call.computes:
-            more["computes"] = True
+            more.append('"computes":true')
         if waited != 0 and not self.settings.cupti:
-            more["waited"] = waited / 1000
+            more.append(f'"waited":{micros(waited)}')
         return (
             f'{{"cat":"DEVICE","name":"{name}","ph":"X","pid":{self.rank},'
             f'"tid":{(1 << 23) + args["stream"]},"ts":{micros(begin)},'
-            f'"dur":{micros(call.device_end - call.device_begin)},"args":{json_of(more)}}}'
+            f'"dur":{micros(call.device_end - call.device_begin)},"args":{{{",".join(more)}}}}}'
         )
 
     def computing(self) -> list[tuple[int, int, bool]]:
