@@ -132,7 +132,6 @@ std::vector<Slow> alone(const Evidence& e, Slow set) {
   const auto idle = [&](std::size_t r) { return idle_ns(e, r); };
   std::ranges::stable_sort(ranks, std::ranges::greater(), idle);
   set.alone = true;
-  if (idle(ranks.front()) < least_ns(e, set)) return {};
   std::vector<Slow> all{set};
   for (std::size_t n = 1; n < std::min<std::size_t>(ranks.size(), 3); ++n) {
     Places first(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(n));
