@@ -77,6 +77,12 @@ void add(const run::Rank& rank, const OfHost& step, Interval gap, bool leads, Id
 
 }  // namespace
 
+double idle_ns(const Evidence& e, std::size_t rank) {
+  double sum = 0;
+  for (const std::size_t s : e.steps) sum += e.times.of(rank)[s].idle();
+  return sum / static_cast<double>(e.steps.size());
+}
+
 std::map<std::int64_t, Idle> idle_of(const graph::Model& model, std::size_t r) {
   const run::Rank& rank = model.run().ranks[r];
   const std::vector<Interval> busy = run::busy_of(rank, false);

@@ -27,6 +27,9 @@ struct Place {
 
 using Idle = std::map<Place, double>;  // in ns
 
+// How long a device of Times::ranks is idle, as a mean over steps.
+double idle_ns(const Evidence& e, std::size_t rank);
+
 // The idle time of a rank of the graph, by step number.
 std::map<std::int64_t, Idle> idle_of(const graph::Model& model, std::size_t rank);
 

@@ -1,6 +1,8 @@
 // Devices are idle in every step, as their hosts don't launch work in time. The others wait for
 // them.
 #include <algorithm>
+#include <functional>
+#include <ranges>
 
 #include "why/causes.h"
 #include "why/idle.h"
@@ -24,6 +26,11 @@ double told(const check::Findings& found) {
   return ns;
 }
 
+// The median keeps out a few long steps, the mean a few short ones.
+double usual(const std::vector<double>& of) {
+  return std::min(median(of), mean(of));
+}
+
 // True if a rank reads something from its device in most steps.
 bool reads(const Evidence& e) {
   for (std::size_t r = 0; r < e.times.ranks.size(); ++r) {
@@ -34,16 +41,22 @@ bool reads(const Evidence& e) {
   return false;
 }
 
-// Ranks whose devices stand idle in a step for half of what would be saved, or longer. The others
-// wait for them.
-Places who_idle(const Evidence& e, double ns) {
-  Places who = every_rank(e);
-  std::erase_if(who, [&](std::size_t r) {
-    double idle = 0;
-    for (const std::size_t s : e.steps) idle += e.times.of(r)[s].idle();
-    return 2 * idle < ns * static_cast<double>(e.steps.size());
+// Returns the fewest ranks that save nearly as much as all of them, those idle longest first.
+Places who_idle(const Evidence& e, double all_ns) {
+  Places ranks = every_rank(e);
+  std::ranges::stable_sort(ranks, std::ranges::greater(),
+                           [&](std::size_t r) { return idle_ns(e, r); });
+  const auto first = [&](std::size_t n) {
+    Places who(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(n));
+    std::ranges::sort(who);
+    return who;
+  };
+  const auto n = std::views::iota(std::size_t{1}, ranks.size());
+  const auto enough = std::ranges::partition_point(n, [&](std::size_t some) {
+    const Slow hosts{.ranks = first(some), .of = Of::host, .alone = true};
+    return usual(e.replays->saves_in_steps(hosts)) < all_ns - kUsualShare * e.step_ns;
   });
-  return who.empty() ? every_rank(e) : who;
+  return first(enough == n.end() ? ranks.size() : *enough);
 }
 
 }  // namespace
@@ -53,11 +66,10 @@ void idle_devices(const Evidence& e, check::Findings& found) {
   // Slow ranks may explain some of the idle time.
   const Slow hosts{.ranks = every_rank(e), .of = Of::host, .alone = true};
   const std::vector<double> saved = e.replays->saves_in_steps(hosts);
-  // The median keeps out a few long steps, the mean a few short ones.
-  const auto usual = [](const std::vector<double>& of) { return std::min(median(of), mean(of)); };
-  const double ns = std::min(usual(saved), usual(e.replays->saves_alone(hosts))) - told(found);
+  const double all_ns = usual(saved);
+  const double ns = std::min(all_ns, usual(e.replays->saves_alone(hosts))) - told(found);
   if (ns < kLeastIdle * e.step_ns) return;
-  const Places who = who_idle(e, ns);
+  const Places who = who_idle(e, all_ns);
   check::Finding& f = add(found, Kind::idle_devices, processes_of(e, who),
                           {{"share", Percent{100 * ns / e.step_ns}},
                            {"saves", Ns{std::llround(ns)}},

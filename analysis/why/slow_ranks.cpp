@@ -113,12 +113,6 @@ double least_ns(const Evidence& e, const Slow& slow) {
   return (slow.alone ? kLeastIdle : kUsualShare) * e.step_ns;
 }
 
-double idle_ns(const Evidence& e, std::size_t rank) {
-  double sum = 0;
-  for (const std::size_t s : e.steps) sum += e.times.of(rank)[s].idle();
-  return sum / static_cast<double>(e.steps.size());
-}
-
 // Returns the set if its hosts can't be compared with others of their stages, and those of its
 // ranks that are idle longest.
 std::vector<Slow> alone(const Evidence& e, Slow set) {
