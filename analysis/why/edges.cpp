@@ -15,17 +15,19 @@ namespace {
 using graph::Node;
 using graph::Wait;
 
-// Returns for each of these by how much its need exceeds their quantile in each step.
-std::vector<Series> beyond(const std::vector<Series>& needs, const Places& alike, double share) {
-  std::vector<Series> all;
-  for (const std::size_t r : alike) all.push_back(needs[r]);
-  for (std::size_t i = 0; i < all.front().size(); ++i) {
-    std::vector<double> here;
-    for (const Series& its : all) here.push_back(its[i]);
-    const double usual = quantile(std::move(here), share);
-    for (Series& its : all) its[i] -= usual;
+// Returns by how much each rank's need exceeds the quantile of its group in each step.
+std::vector<Series> beyond_others(std::vector<Series> needs, const Places& group_of, double share) {
+  std::map<std::size_t, Places> groups;
+  for (std::size_t r = 0; r < needs.size(); ++r) groups[group_of[r]].push_back(r);
+  for (const auto& [group, ranks] : groups) {
+    for (std::size_t i = 0; i < needs[ranks.front()].size(); ++i) {
+      std::vector<double> here;
+      for (const std::size_t r : ranks) here.push_back(needs[r][i]);
+      const double usual = quantile(std::move(here), share);
+      for (const std::size_t r : ranks) needs[r][i] -= usual;
+    }
   }
-  return all;
+  return needs;
 }
 
 // An edge on which the host spends time, or waits for a copy.
@@ -128,26 +130,15 @@ class Finder {
     for (const HostEdge& at : hosts_) {
       if (what == Of::host && at.wait == Wait::host) add(at);
     }
-    needs.beyond = beyond(needs.all, every_rank(e_), 0.5);
+    // Hosts are compared within their stage.
+    needs.beyond = beyond_others(needs.all, to_.role_of, 0.5);
     for (Series& its : needs.beyond) {
       const double usual = quantile(its, run::kUsual);
       for (double& ns : its) ns -= usual;
     }
-    // Hosts are compared within their stage.
-    std::map<std::size_t, Places> alike;
-    for (const std::size_t r : every_rank(e_)) {
-      alike[what == Of::host ? to_.stage_of[r] : 0].push_back(r);
-    }
-    needs.more.resize(needs.all.size());
-    needs.more_than_middle.resize(needs.all.size());
-    for (const auto& [stage, ranks] : alike) {
-      std::vector<Series> usual = beyond(needs.all, ranks, run::kUsual);
-      std::vector<Series> middle = beyond(needs.all, ranks, 0.5);
-      for (std::size_t k = 0; k < ranks.size(); ++k) {
-        needs.more[ranks[k]] = std::move(usual[k]);
-        needs.more_than_middle[ranks[k]] = std::move(middle[k]);
-      }
-    }
+    const Places& group_of = what == Of::host ? to_.stage_of : to_.role_of;
+    needs.more = beyond_others(needs.all, group_of, run::kUsual);
+    needs.more_than_middle = beyond_others(needs.all, group_of, 0.5);
   }
 
   // From one call of a step to the next, a usual host needs the median of its stage, or its own
@@ -184,7 +175,7 @@ class Finder {
     const auto others = [&](const Call& call) {
       return of_others.at({to_.stage_of[call.first], call.second});
     };
-    const auto beyond_others = [&](const Call& call, const Usual& its) {
+    const auto more_than_others = [&](const Call& call, const Usual& its) {
       return its.mean - others(call);
     };
     // Chance makes a rank faster at some calls and slower at others, so only the net difference
@@ -192,13 +183,13 @@ class Finder {
     std::vector<double> net(e_.times.ranks.size());
     std::vector<double> more(net.size());
     for (const auto& [call, its] : usual) {
-      net[call.first] += beyond_others(call, its);
-      more[call.first] += std::max(0.0, beyond_others(call, its));
+      net[call.first] += more_than_others(call, its);
+      more[call.first] += std::max(0.0, more_than_others(call, its));
     }
     for (HostEdge& at : hosts_) {
       const auto its = usual.find({at.owner, at.call});
       if (its == usual.end() || its->second.mean <= 0) continue;
-      const double ns = std::max(0.0, beyond_others(its->first, its->second));
+      const double ns = std::max(0.0, more_than_others(its->first, its->second));
       const double part = more[at.owner] <= 0 ? 0 : std::max(0.0, net[at.owner] / more[at.owner]);
       at.as_others = static_cast<float>(1 - ns / its->second.mean * part);
       if (at.call_step == Edge::kNone) continue;
@@ -264,8 +255,8 @@ std::uint32_t Edges::place(const Evidence& e, std::int64_t step) const {
 }
 
 Edges edges_of(const Evidence& e) {
-  Edges all{.stages = stages_of(e)};
-  all.stage_of.assign(e.times.ranks.size(), all.stages.size());
+  Edges all{.stages = stages_of(e), .role_of = roles_of(e)};
+  for (const std::size_t role : all.role_of) all.stage_of.push_back(all.stages.size() + role);
   for (std::size_t s = 0; s < all.stages.size(); ++s) {
     for (const std::size_t r : all.stages[s]) all.stage_of[r] = s;
   }

@@ -61,7 +61,8 @@ struct Link {
 struct Edges {
   Places steps{};  // indices into Evidence::steps: those in the graph
   std::vector<Places> stages{};
-  Places stage_of{};  // by rank; ranks without a known stage share one
+  Places role_of{};   // by rank
+  Places stage_of{};  // by rank; those of a role without a known stage share one
   std::vector<Link> links{};
   std::array<std::vector<Edge>, kOfs> edges{};
   std::array<Needs, kOfs> needs{};

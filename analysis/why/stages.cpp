@@ -37,6 +37,31 @@ Places pipelines_of(const Evidence& e) {
   return of;
 }
 
+// What a rank calls: a function on communicators of a size, and how often.
+using Calls = std::map<std::pair<text::Kept, std::int64_t>, std::uint64_t>;
+
+Calls calls_of(const run::Rank& rank) {
+  Calls all;
+  const run::Calls& c = rank.calls;
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    const read::Comm* comm = read::comm_of(*rank.process, c.comm[i]);
+    if (comm != nullptr) all[{c.name[i], comm->nranks}] += c.made[i];
+  }
+  return all;
+}
+
+bool alike(const Calls& a, const Calls& b) {
+  std::uint64_t both = 0;
+  std::uint64_t all = 0;
+  for (const auto& [call, n] : a) {
+    const auto other = b.find(call);
+    both += other == b.end() ? 0 : std::min(n, other->second);
+    all += n;
+  }
+  for (const auto& [call, n] : b) all += n;
+  return 3 * both >= all;  // `all` has those of both twice
+}
+
 }  // namespace
 
 Places ranks_of_run(const Evidence& e) {
@@ -79,6 +104,27 @@ std::vector<Places> stages_of(const Evidence& e) {
   std::vector<Places> stages;
   for (const auto& stage : all) stages.emplace_back(stage.begin(), stage.end());
   return stages;
+}
+
+Places roles_of(const Evidence& e) {
+  Places roles(e.times.ranks.size());
+  const Places rank_of = ranks_of_run(e);
+  std::vector<Calls> known;  // of the first rank in each role
+  for (std::size_t r = 0; r < rank_of.size(); ++r) {
+    if (rank_of[r] == SIZE_MAX) continue;
+    Calls its = calls_of(e.model->run().ranks[r]);
+    const auto role =
+        std::ranges::find_if(known, [&](const Calls& first) { return alike(first, its); });
+    roles[rank_of[r]] = static_cast<std::size_t>(role - known.begin());
+    if (role == known.end()) known.push_back(std::move(its));
+  }
+  const Places pipelines = pipelines_of(e);
+  for (const std::size_t r : every_rank(e)) {
+    const std::size_t its = roles[r];
+    const std::size_t of_pipeline = roles[pipelines[r]];
+    if (its != of_pipeline) std::ranges::replace(roles, of_pipeline, its);
+  }
+  return roles;
 }
 
 }  // namespace tprof::why

@@ -81,7 +81,7 @@ using Means = std::map<CallOf, Mean>;
 }  // namespace
 
 Work::Work(const Evidence& e, const Edges& of)
-    : stage_of_(of.stage_of), stretches_(stretches_of(e, of)) {
+    : role_of_(of.role_of), stage_of_(of.stage_of), stretches_(stretches_of(e, of)) {
   // A pipeline without replicas has no two ranks that do the same.
   for (std::size_t r = 0; r < stage_of_.size(); ++r) {
     if (of.stages.empty() && sends(e, r)) stage_of_[r] = r;
@@ -128,12 +128,14 @@ Work::ByPlace Work::times_as_others(const Slow& slow, std::size_t rank) const {
   Places others;
   Places of_other_stages;
   for (std::size_t r = 0; r < done_.size(); ++r) {
+    if (role_of_[r] != role_of_[rank]) continue;
     const bool alike = stage_of_[r] == stage_of_[rank];
     if (!slow.has(r)) (alike ? others : of_other_stages).push_back(r);
     if (slow.has(r) && alike) own.push_back(r);
   }
   const bool comparable = !others.empty();
   if (!comparable) others = std::move(of_other_stages);
+  if (others.empty()) return {};
   const auto each = [&](const Places& ranks, CallOf place) {
     std::vector<double> all;
     for (const std::size_t r : ranks) {

@@ -48,6 +48,7 @@ class Work {
     std::size_t last = 0;  // the stretch that ends there
   };
 
+  Places role_of_;
   Places stage_of_;
   std::map<std::size_t, std::size_t> ranks_of_stage_{};
   std::vector<Stretch> stretches_;  // by rank and step; the last of a step ends there
