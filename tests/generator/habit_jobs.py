@@ -365,6 +365,9 @@ JOBS = {
     "evaluation of all in short steps": job_of(
         Loop(**B, steps=7, eval_every=3, layer_ns=MS), "long_steps periodic_steps", eval_every=0
     ),
+    "trainers and generators": job_of(Loop("rl", 16, **B)),
+    "gpu x1.3 of a generator": job_of(Loop("rl", 16, **B, gpu={12: 1.3}), "slow_gpu", [12], gpu={}),
+    "gpu x1.3 of a trainer": job_of(Loop("rl", 16, **B, gpu={5: 2.6}), "slow_gpu", [5], gpu={}),
 }  # fmt: skip
 
 

@@ -66,6 +66,8 @@ def _comms(loop: Loop) -> dict[str, list[int]]:
         comms[f"{across} {place}"] = list(range(place, n, width))
     if loop.shape == "moe":
         comms["data"] = list(range(n))
+    if loop.shape == "rl":
+        comms["train"] = list(range(n // 2))
     if loop.shape == "pipeline":
         width = n // 4
         for column in range(width):
@@ -377,6 +379,16 @@ class _Program:
         yield Record("reduce", "reduced")
         yield Wait("compute", "reduced")
 
+    def rl(self) -> Iterator[Operation]:
+        """The first half of the ranks trains, the others generate, and get the weights at the end."""
+        loop = self.loop
+        if self.rank < loop.ranks // 2:
+            yield from self.fsdp("train", loop.ranks // 2)
+        else:
+            for _ in range(loop.layers):
+                yield from self.kernels(6 * loop.layer_ns)
+        yield Collective("ncclBroadcast", "world", loop.params, loop.dtype, "compute")
+
     def pipeline(self) -> Iterator[Operation]:
         """1F1B over four stages."""
         loop, width = self.loop, self.loop.ranks // 4
@@ -448,6 +460,8 @@ class _Program:
                 return self.zero3_offload()
             case "moe":
                 return self.moe()
+            case "rl":
+                return self.rl()
         return self.pipeline()
 
     def run(self) -> Iterator[Operation]:

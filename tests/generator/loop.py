@@ -9,8 +9,9 @@ import dataclasses
 MS = 1_000_000
 # fsdp and ddp are of PyTorch 2.x. In hsdp weights are sharded within hosts and replicated between them, in fsdp_tp shared by
 # groups of four ranks as in Megatron's tensor parallelism, which `tensor` has within hosts, beside ddp. zero3_offload is
-# DeepSpeed's, and pipeline 1F1B over four stages; moe has two all-to-alls a layer.
-SHAPES = ("fsdp", "hsdp", "fsdp_tp", "pipeline", "zero3_offload", "moe", "ddp", "tensor")
+# DeepSpeed's, and pipeline 1F1B over four stages; moe has two all-to-alls a layer. In rl half of the ranks train by fsdp, and
+# the others generate.
+SHAPES = ("fsdp", "hsdp", "fsdp_tp", "pipeline", "zero3_offload", "moe", "rl", "ddp", "tensor")
 
 
 @dataclasses.dataclass(frozen=True)
