@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 namespace tprof::check {
 
@@ -10,11 +11,18 @@ namespace {
 
 using read::Process;
 
+// Not by address: the same files would give other answers.
+struct ByRank {
+  bool operator()(const Process* a, const Process* b) const {
+    return std::tie(a->header.rank, a->file) < std::tie(b->header.rank, b->file);
+  }
+};
+using Ranks = std::set<const Process*, ByRank>;
+
 // Follows waits from a rank to calls, from these to ranks, and so on. Each call is followed once.
 template <typename CallsOf, typename RanksOf>
-std::set<const Process*> reached(const Process* from, const CallsOf& calls_of,
-                                 const RanksOf& ranks_of) {
-  std::set<const Process*> all;
+Ranks reached(const Process* from, const CallsOf& calls_of, const RanksOf& ranks_of) {
+  Ranks all;
   std::set<const Missed*> followed;
   for (Processes open{from}; !open.empty();) {
     const std::vector<const Missed*> calls = calls_of(open.back());
@@ -48,11 +56,11 @@ Processes members_of_deadlock(const Waits& waits, const Processes& all) {
     return reached(
         p, [&](const Process* q) { return waits.missed_by(q); }, came);
   };
-  const Process* p = waits.on.begin()->first;
+  const Process* p = *std::ranges::find_if(all, waits_on);
   while (true) {
-    const std::set<const Process*> ahead = waited_for(p);
+    const Ranks ahead = waited_for(p);
     if (!std::ranges::all_of(ahead, waits_on)) return {};
-    const std::set<const Process*> behind = waiting_for(p);
+    const Ranks behind = waiting_for(p);
     const auto further =
         std::ranges::find_if(ahead, [&](const Process* q) { return !behind.contains(q); });
     if (further == ahead.end() && ahead.contains(p)) {
