@@ -48,7 +48,8 @@ void find(const Communicator& comm, const Case& c, std::vector<NotEnded>& all) {
   }
   const std::size_t before = all.size();
   for (const Member& m : comm.members) {
-    if (most == 0 || is_through(m, most - 1, c)) continue;
+    // A rank can't lack a call that others ended because of its device.
+    if (most == 0 || is_through(m, most - 1, c) || !m.did(most - 1)) continue;
     const auto ended = ended_by(m, c);
     if (!ended || !m.did(*ended)) continue;
     const Operation* call = c.calls(*m.process).find({m.comm->comm}, *ended);
@@ -61,6 +62,7 @@ void find(const Communicator& comm, const Case& c, std::vector<NotEnded>& all) {
 }
 
 void lost_devices(const Case& c, Findings& found) {
+  if (!c.older.who.empty()) return;
   const std::set<std::string> different = communicators_of(found, {Kind::mismatch});
   std::vector<NotEnded> all;
   for (const Communicator& comm : c.communicators) {
@@ -99,21 +101,38 @@ std::optional<std::uint64_t> ended_by(const Member& m, const Case& c) {
   return c.calls(*m.process).on(m.comm->comm).ended;
 }
 
-std::optional<Contradiction> dumped_while_running(const Case& c) {
+OlderDumps older_dumps(const Case& c) {
+  OlderDumps older;
+  std::set<const Process*> who;
   for (const Communicator& comm : c.communicators) {
     const auto ended = [&](const Member& m) { return m.dumped() ? ended_by(m, c).value_or(0) : 0; };
     const auto first = std::ranges::max_element(comm.members, {}, ended);
     if (first == comm.members.end() || ended(*first) == 0) continue;
-    const std::uint64_t seq = ended(*first) - 1;
-    const Operation* call = c.calls(*first->process).find({first->comm->comm}, seq);
-    if (call == nullptr || !call->all_wait()) continue;
-    Processes others;
+    std::vector<const Operation*> calls;
     for (const Member& m : comm.members) {
-      if (m.dumped() && m.done != nullptr && !m.did(seq)) others.push_back(m.process);
+      for (const Operation& o : c.calls(*m.process).all) {
+        if (o.comm == m.comm->comm && !o.message()) calls.push_back(&o);
+      }
     }
-    if (!others.empty()) return Contradiction{&*first, &comm, call, std::move(others)};
+    // Ranks wait for all others in a call that it lacks, or in all that are known.
+    const bool all_wait = std::ranges::all_of(calls, &Operation::all_wait);
+    for (const Member& m : comm.members) {
+      if (!m.dumped() || m.done == nullptr || m.did(ended(*first) - 1)) continue;
+      const auto call = std::ranges::find_if(calls, [&](const Operation* o) {
+        return all_wait ||
+               (o->all_wait() && o->seq >= m.count() && o->seq < ended(*first));
+      });
+      if (call == calls.end()) continue;
+      who.insert(m.process);
+      if (older.ended != nullptr) continue;
+      older.ended = &*first;
+      older.communicator = &comm;
+      older.seq = m.count();
+      older.function = (*call)->function;
+    }
   }
-  return std::nullopt;
+  older.who = select(c.job.processes, [&](const Process& p) { return who.contains(&p); });
+  return older;
 }
 
 extern const Diagnosis kLostDevice{kCheck | kStands, lost_devices};

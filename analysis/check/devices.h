@@ -1,8 +1,10 @@
 // Tells which collectives the devices have ended, as hosts run ahead of them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "check/finding.h"
 
@@ -17,14 +19,18 @@ struct Operation;
 // as calls have no times or the latest times may still be missing.
 std::optional<std::uint64_t> ended_by(const Member& member, const Case& c);
 
-// A device ended a collective that other ranks had not called: the dumps were written at different
-// moments while the job ran.
-struct Contradiction {
+// A device ended a collective that other ranks had not called: their dumps are older, and were
+// written while the job ran.
+struct OlderDumps {
+  Processes who{};  // in the job's order
+  // For one of them:
   const Member* ended = nullptr;
   const Communicator* communicator = nullptr;
-  const Operation* call = nullptr;
-  Processes others{};
+  std::uint64_t seq = 0;
+  std::string function{};
+
+  bool has(const read::Process* p) const { return std::ranges::find(who, p) != who.end(); }
 };
-std::optional<Contradiction> dumped_while_running(const Case& c);
+OlderDumps older_dumps(const Case& c);
 
 }  // namespace tprof::check

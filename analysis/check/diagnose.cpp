@@ -107,10 +107,11 @@ Diagnosed diagnose(const run::Lines& lines, const Options& options,
   }
   compare(c);
   c.channels = channels_of(c);
-  c.dumped_while_running = dumped_while_running(c);
+  c.older = older_dumps(c);
+  const bool most_older = 2 * c.older.who.size() >= job.processes.size();
   Diagnosed said{.job = &job, .communicators = {}, .findings = {}};
   const auto tells = [&](const Diagnosis& d) {
-    return (d.asked & options.asked) != 0 && ((d.asked & kStands) == 0 || !c.dumped_while_running);
+    return (d.asked & options.asked) != 0 && ((d.asked & kStands) == 0 || !most_older);
   };
 #define X(name) \
   if (tells(name)) name.reduce(c, said.findings);

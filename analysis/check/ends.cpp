@@ -104,13 +104,13 @@ void running(const Case& c, Findings& found) {
   set(f.text, {"host", place_of_pid(who[0]->header)});
 }
 
-void tell(const Contradiction& of, Findings& found) {
-  Finding& f = add(found, Kind::running, processes_of(of.communicator->members),
-                   {{"who", of.ended->process},
-                    {"function", of.call->function},
-                    {"seq", of.call->seq},
-                    {"communicator", of.communicator->id},
-                    {"others", of.others}});
+void tell(const OlderDumps& older, Findings& found) {
+  Finding& f = add(found, Kind::running, older.who,
+                   {{"who", older.ended->process},
+                    {"function", older.function},
+                    {"seq", older.seq},
+                    {"communicator", older.communicator->id},
+                    {"others", older.who}});
   f.text.what = Say::dumped_while_running;
 }
 
@@ -157,7 +157,7 @@ void not_closed(const Case& c, Findings& found) {
     say(seen, Kind::snapshot, may_live ? Severity::note : Severity::warning,
         {{"until", Time{oldest_ns(seen)}}, {"ask", !forced && !may_live}, {"forced", forced}});
   }
-  if (c.dumped_while_running) tell(*c.dumped_while_running, found);
+  if (!c.older.who.empty()) tell(c.older, found);
   running(c, found);
   const bool all_idle = all_were_idle(c);
   for (const bool idle : {true, false}) {

@@ -189,8 +189,8 @@ class Finder {
       if (at != nullptr && there != nullptr && at->ts_ns < there->ts_ns) {
         return absent.push_back(&m);
       }
-      const bool away =
-          call.message() ? there == nullptr && m.dumped() : m.done != nullptr && !m.did(call.seq);
+      const bool away = call.message() ? there == nullptr && m.dumped() && messages_tell()
+                                       : m.done != nullptr && !m.did(call.seq);
       if (away && !on_its_way(*m.process, case_)) absent.push_back(&m);
     };
     if (call.message()) {
@@ -247,6 +247,9 @@ class Finder {
                 .called = find_call(came, seq, case_, looks_)});
   }
 
+  // Dumps have no messages that ended, so these don't tell whether a dump is older than others.
+  bool messages_tell() const { return case_.older.who.empty(); }
+
   // True if the process will make no further call: it ended before the other one, or no rank makes
   // calls any more. Otherwise its message may be on its way when a job is killed.
   bool will_not_come(const Process& p, const Process& other) {
@@ -256,6 +259,7 @@ class Finder {
 
   // Finds the first message that only one of its two ranks has called.
   void wait_for_other_end(const Channel& channel) {
+    if (!messages_tell()) return;
     for (const std::size_t mine : {0, 1}) {
       const ChannelEnd& end = channel.ends[mine];
       const ChannelEnd& other = channel.ends[1 - mine];
@@ -321,6 +325,7 @@ const Missed& Waits::add(Missed one) {
 }
 
 bool on_its_way(const Process& p, const Case& c) {
+  if (c.older.has(&p)) return true;
   if (p.end != End::running) return false;
   const auto idle = idle_ns(p, c);
   return !idle || *idle < c.options.stuck_after_ns;

@@ -82,7 +82,8 @@ Waits waits_of(const Case& c);
 // Adds calls that make or end a communicator, if ranks are inside them (life_waits.cpp).
 void add_life_waits(const Case& c, Waits& waits);
 
-// True for a running process that made a call lately, or whose last call is not known.
+// True for a running process that made a call lately, or whose last call is not known, and for a
+// process whose dump is older than the others'.
 bool on_its_way(const read::Process& process, const Case& c);
 
 // Returns the id of the communicator that such a call makes or ends, or that it splits.

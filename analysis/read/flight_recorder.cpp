@@ -368,15 +368,20 @@ class Reader {
         const auto known = group.id ? by_id.find(*group.id) : by_id.end();
         if (known == by_id.end() && !all_known) continue;
         if (known != by_id.end()) {
-          made.count = static_cast<std::uint64_t>(std::max<std::int64_t>(
-              number_in(known->second, "last_enqueued_collective").value_or(0), 0));
+          made.count = of_status(known->second, "last_enqueued_collective");
+          made.ended = of_status(known->second, "last_completed_collective");
         }
         made.by_status = true;
       }
       made.started = group.started;
-      made.ended = group.first_left.value_or(made.count);
+      if (!made.ended || group.entries) made.ended = group.first_left.value_or(made.count);
       process_.ledger->collectives.push_back(std::move(made));
     }
+  }
+
+  static std::uint64_t of_status(const Fields& status, std::string_view key) {
+    return static_cast<std::uint64_t>(
+        std::max<std::int64_t>(number_in(status, key).value_or(0), 0));
   }
 
   std::filesystem::path file_;
@@ -428,9 +433,18 @@ void leave_out_numbers_of_messages(std::vector<Trace>& traces) {
       }
     }
   };
+  std::map<text::Kept, std::uint64_t> ended;  // by communicator, if only the status tells
   each([&](const Process& p) {
     for (const Collectives& c : p.ledger->collectives) {
       if (c.messages) with_messages.insert(key(p, c));
+      std::uint64_t& most = ended[p.comms.at(c.comm).id];
+      if (c.by_status) most = std::max(most, c.ended.value_or(0));
+    }
+  });
+  each([&](const Process& p) {
+    for (const Collectives& c : p.ledger->collectives) {
+      const bool ahead = c.by_status && ended[p.comms.at(c.comm).id] > c.count;
+      if (ahead) with_messages.insert(key(p, c));
     }
   });
   each([&](Process& p) {

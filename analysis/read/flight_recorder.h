@@ -30,7 +30,8 @@ bool begins_like_a_dump(std::string_view bytes);
 Trace load_dump(const std::filesystem::path& file);
 
 // PyTorch's last number of a group counts collectives, or messages if the group makes any. Drops
-// the numbers of groups that make messages on any rank.
+// the numbers of groups that make messages on any rank, or in which a rank ended more than another
+// has called.
 void leave_out_numbers_of_messages(std::vector<Trace>& traces);
 
 }  // namespace tprof::read
