@@ -52,10 +52,14 @@ void find(const Communicator& comm, const Case& c, std::vector<NotEnded>& all) {
     if (most == 0 || is_through(m, most - 1, c) || !m.did(most - 1)) continue;
     const auto ended = ended_by(m, c);
     if (!ended || !m.did(*ended)) continue;
-    const Operation* call = c.calls(*m.process).find({m.comm->comm}, *ended);
+    // Calls of a communicator end in order, but a broadcast ends on some ranks without the others.
     // NCCL does nothing for calls without data, so no device ever ends them.
-    if (call == nullptr || !call->all_wait() || (call->bytes == 0 && !m.dumped())) continue;
-    all.push_back({&m, &comm, call});
+    const auto& calls = c.calls(*m.process).all;
+    const auto call = std::ranges::find_if(calls, [&](const Operation& o) {
+      return o.channel() == ChannelKey{m.comm->comm} && o.seq >= *ended && o.seq < most &&
+             o.all_wait() && (o.bytes != 0 || m.dumped());
+    });
+    if (call != calls.end()) all.push_back({&m, &comm, &*call});
   }
   const bool dumps = comm.members[0].dumped();
   if (dumps && 2 * (all.size() - before) > comm.members.size()) all.resize(before);
