@@ -61,6 +61,11 @@ const Operation* ChannelEnd::number(std::uint64_t n) const {
   return found != all.end() && (*found)->seq == n ? *found : nullptr;
 }
 
+bool Channel::numbered() const {
+  return !messages || !ends[0].member->dumped() || !ends[1].member->dumped() ||
+         ends[0].made() == ends[1].made();
+}
+
 std::vector<Channel> channels_of(const Case& c) {
   std::map<Name, Channel> channels;
   for (const read::Process* p : c.job.processes) {

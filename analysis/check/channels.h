@@ -148,6 +148,10 @@ struct Channel {
   std::size_t communicator = 0;    // index into Case::communicators
   bool messages = false;           // the first end sends, the second one receives
   std::vector<ChannelEnd> ends{};  // of ranks that have lines
+
+  // False if equal numbers may mean different messages. In dumps messages are numbered from the
+  // first that has not ended: if one end has more, it may also be one that the other's device ended.
+  bool numbered() const;
 };
 
 // By communicator: its collectives, then the messages of each pair of ranks that both have lines.

@@ -72,8 +72,12 @@ Processes members_of_deadlock(const Waits& waits, const Processes& all) {
 
 Processes odd_of(const Deadlock& deadlock) {
   const std::vector<Deadlock::Place>& places = deadlock.places;
-  if (places.size() == 2 && places[0].who.size() != places[1].who.size()) {
-    return std::ranges::min(places, {}, [](const auto& place) { return place.who.size(); }).who;
+  // Of two calls, fewer ranks are in the one that should not be the first, or came to it.
+  const auto ranks = [](const Deadlock::Place& place) {
+    return std::pair(place.who.size(), place.on->came.size());
+  };
+  if (places.size() == 2 && ranks(places[0]) != ranks(places[1])) {
+    return std::ranges::min(places, {}, ranks).who;
   }
   std::map<const Process*, std::size_t> ends;
   std::size_t messages = 0;

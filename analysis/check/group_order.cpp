@@ -58,7 +58,8 @@ class Queues {
       ranks_.push_back({p, &c.calls(*p), std::vector(c.calls(*p).all.size(), kFree)});
     }
     for (const Channel& channel : c.channels) {
-      if (!left_out.contains(c.communicators[channel.communicator].id)) number(channel, places);
+      const bool known = !left_out.contains(c.communicators[channel.communicator].id);
+      if (known && channel.numbered()) number(channel, places);
     }
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) make_turns(rank);
     run();
