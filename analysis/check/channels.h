@@ -150,7 +150,8 @@ struct Channel {
   std::vector<ChannelEnd> ends{};  // of ranks that have lines
 
   // False if equal numbers may mean different messages. In dumps messages are numbered from the
-  // first that has not ended: if one end has more, it may also be one that the other's device ended.
+  // first that has not ended: if one end has more, it may also be one that the other's device
+  // ended.
   bool numbered() const;
 };
 

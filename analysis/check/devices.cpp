@@ -123,8 +123,7 @@ OlderDumps older_dumps(const Case& c) {
     for (const Member& m : comm.members) {
       if (!m.dumped() || m.done == nullptr || m.did(ended(*first) - 1)) continue;
       const auto call = std::ranges::find_if(calls, [&](const Operation* o) {
-        return all_wait ||
-               (o->all_wait() && o->seq >= m.count() && o->seq < ended(*first));
+        return all_wait || (o->all_wait() && o->seq >= m.count() && o->seq < ended(*first));
       });
       if (call == calls.end()) continue;
       who.insert(m.process);

@@ -21,8 +21,8 @@
 namespace tprof::check {
 
 // The command that asks, as bits. kWhole: it shows calls, and needs to know whether all are there.
-// kStands is set by diagnoses only: they need the calls of most ranks until the same moment, so dumps
-// of a running job are useless to them.
+// kStands is set by diagnoses only: they need the calls of most ranks until the same moment, so
+// dumps of a running job are useless to them.
 enum Asked : unsigned { kCheck = 1, kSummary = 2, kDoctor = 4, kWhole = 8, kStands = 16 };
 
 struct Options {
@@ -52,7 +52,7 @@ struct Case {
   std::map<std::pair<const read::Process*, std::int64_t>, Membership> memberships{};
   std::vector<Agreement> agreements{};  // one per communicator
   std::vector<Channel> channels{};
-  OlderDumps older{};  // not comparable with the other dumps
+  OlderDumps older{};                // not comparable with the other dumps
   const run::Lines* read = nullptr;  // null if lines are not read
 
   // Null: the communicator is not under diagnosis.

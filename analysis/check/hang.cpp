@@ -309,7 +309,7 @@ class HeldUp {
 
   void add_devices() {
     const std::vector<Stuck> all = stuck_calls(case_, waits_);
-    if (all.empty()) return;
+    if (all.empty()) return add_oldest();
     Facts facts;
     std::set<const Process*> named;
     for (const Stuck& s : all) {
@@ -333,6 +333,29 @@ class HeldUp {
             std::move(first), s.communicator, s.call->seq, s.call->function, facts);
     f.severity = Severity::warning;  // somebody may have asked for the dumps of a job that ran
     if (s.idle.empty()) f.next = Fact{Say::look_at_network};
+  }
+
+  // A dump is written when a call has timed out: then one did not end, whatever it waits for.
+  void add_oldest() {
+    const Process* who = nullptr;
+    const auto called_ns = [&](const Process* p) {
+      return p->header.base_time_ns + waits_.fronts.at(p)->ts_ns;
+    };
+    for (const Process* p : case_.job.processes) {
+      if (p->end != End::dumped || !waits_.fronts.contains(p)) continue;
+      if (who == nullptr || called_ns(p) < called_ns(who)) who = p;
+    }
+    if (who == nullptr || !case_.job.missing.empty() || !case_.older.who.empty()) return;
+    const Operation& call = *waits_.fronts.at(who);
+    const std::string& comm =
+        case_.communicators[case_.membership(*who, call.comm)->communicator].id;
+    check::add(found_, Kind::unended, {},
+               {{"who", who},
+                {"function", call.function},
+                {"message", call.message()},
+                {"seq", call.seq},
+                {"communicator", comm},
+                {"since", Time{called_ns(who)}}});
   }
 
   // Adds what is not known, whatever the place.

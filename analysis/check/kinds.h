@@ -22,7 +22,7 @@ inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
   X(snapshot, warning) X(not_closed, warning) X(exited, warning) X(partial, error) X(lost, error)                    \
   /* what they did */                                                                             \
   X(mismatch, error) X(group_order, error) X(refused, error) X(lost_device, error) X(hang, error) X(stopped, warning)                     \
-  X(unmatched_p2p, warning) X(p2p_sizes, warning) X(failed, warning) X(unfinished, warning) X(late, note)                   \
+  X(unmatched_p2p, warning) X(p2p_sizes, warning) X(failed, warning) X(unfinished, warning) X(unended, warning) X(late, note)                   \
   /* what their files hold */                                                                     \
   X(overflow, error) X(dropped, warning) X(dropped_ranges, note) X(window_alone, note)            \
   X(missing_windows, note) X(seq_gap, warning) X(ledger_decreased, error)                         \

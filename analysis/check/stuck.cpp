@@ -23,6 +23,7 @@ std::optional<Stuck> stuck_at(const Process& p, const Operation& call, const Cas
   std::size_t parts = 0;
   for (const Member& m : comm.members) {
     if (call.message() && &m != in.member && m.comm->rank != call.peer) continue;
+    if (c.older.has(m.process)) return std::nullopt;
     ++parts;
     if (!call.message() && c.calls(*m.process).is_through(m.comm->comm, call.seq)) {
       if (call.all_wait()) return std::nullopt;  // a device that did not end it is lost

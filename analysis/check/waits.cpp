@@ -215,7 +215,8 @@ class Finder {
   }
   const ChannelEnd* end_of(const Membership& in, const Operation& message) const {
     for (const Channel& channel : case_.channels) {
-      if (!channel.messages || channel.communicator != in.communicator) continue;
+      if (!channel.messages || !channel.numbered()) continue;
+      if (channel.communicator != in.communicator) continue;
       const ChannelEnd& end = channel.ends[message.send ? 0 : 1];
       if (end.member == in.member && end.key == message.channel()) return &end;
     }

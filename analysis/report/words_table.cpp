@@ -313,6 +313,10 @@ constexpr Words kWords[] = {
      "{who} called {function}, {message?message|collective} {seq} of communicator {communicator}, "
      "and none of their devices ended it: {some?those of {idle} had not even begun it, others "
      "had|no rank is missing, so the devices or the network hold it up}"},
+    {Say::unended,
+     "{who} called {function}, {message?message|collective} {seq} of communicator {communicator}, "
+     "at {since}, and its device did not end it: the dumps do not tell what it waits for",
+     "bring the dumps of all ranks, with more entries (TORCH_FR_BUFFER_SIZE)"},
     {Say::look_at_rank,
      "look at {who}: the end of its output, its stack if it still runs (py-spy dump --native), its "
      "GPU (nvidia-smi, Xid errors in dmesg)"},

@@ -83,6 +83,7 @@ class Dumps:
         self.messages = [[] for _ in range(self.size)]  # (group, "send" or "recv", peer)
         self.scale = {}  # (rank, call) -> how much larger it is there
         self.begun = set()  # ranks whose device has begun the first call that it has not ended
+        self.status = {}  # (rank, group) -> how many messages it made and ended, in a group without entries
         self.batches = []  # (group, ranks): each of these has sent to its next in a batch with what it receives
 
     def dump(self, rank, only_active=False):
@@ -120,6 +121,9 @@ class Dumps:
             me, other = self.groups[group].index(rank), self.groups[group].index(peer)
             sent += 1
             add(group, f"send {me}->{other}" if way == "send" else f"recv {me}<-{other}", False, 16, 16, sent)
+        for group in mine:
+            if (rank, group) in self.status:
+                seq[group] = done[group] = self.status[rank, group]
         return {
             "version": "2.10",
             "pg_config": {numbers[g]: {"name": numbers[g], "desc": g, "ranks": str(self.groups[g])} for g in mine},
@@ -214,6 +218,40 @@ def later_dump(job):
     job.ended = [18, 25, 19, 18]
 
 
+def older_dumps(made, ended):
+    def change(job):
+        job.calls = [[("default_pg", "all_reduce")] * n for n in made]
+        job.ended = list(ended)
+
+    return change
+
+
+def lost_in_a_broadcast(job):
+    job.calls = [[("default_pg", name) for name in ["all_reduce"] * 20 + ["broadcast"] * 5 + ["all_reduce"] * 5]] * 4
+    job.ended = [28, 28, 20, 28]
+
+
+def pipeline_that_ended(job):
+    job.status = {(0, "pp"): 64, (1, "pp"): 128, (2, "pp"): 128, (3, "pp"): 64}
+
+
+def one_way_further(job):
+    """Rank 3's device has ended what rank 2 sent, and rank 2's device has not."""
+    job.messages[2] = [("tp2", way, 3) for way in ("recv", "send", "recv", "send")]
+    job.messages[3] = [("tp2", "send", 2)] * 2
+
+
+def lost_among_messages(job):
+    lost(1)(job)
+    one_way_further(job)
+
+
+def skipped(job):
+    job.calls = [[("default_pg", "all_reduce")] * 11 for _ in range(4)]
+    job.calls[0][10] = ("dp", "all_reduce")
+    job.ended = [10] * 4
+
+
 def not_begun(job):
     job.ended, job.begun = [20] * 4, {0, 1, 3}
 
@@ -266,6 +304,14 @@ JOBS = {
     "both have called a message": (GROUPS, 1, message, [("hang", 0, 1)]),
     "a message has no other end": (GROUPS, 1, message_without_its_other_end, [("hang", 3)]),
     "dumps are of other times": (WORLD, 1, later_dump, []),
+    "a dump is older, and a host stops": (WORLD, 1, older_dumps([20, 15, 20, 10], [15, 15, 15, 9]), [("hang", 1)]),
+    "a dump is older, and its host has the same calls left": (WORLD, 1, older_dumps([20, 20, 20, 15], [18, 18, 18, 9]), []),
+    "most dumps are older": (WORLD, 1, older_dumps([20, 12, 10, 14], [18, 11, 9, 13]), []),
+    "a lost device's first call is a broadcast": (WORLD, 1, lost_in_a_broadcast, [("lost_device", 2)]),
+    "a pipeline has ended": (GROUPS | {"pp": [0, 1, 2, 3]}, 1, pipeline_that_ended, []),
+    "one device ended a message more": (GROUPS, 1, one_way_further, [("unended",)]),
+    "a device is lost, and others ended its messages": (GROUPS, 1, lost_among_messages, [("lost_device", 2)]),
+    "one skips a call of all": (GROUPS, 1, skipped, [("hang", 0)]),
     "one makes one call more than most": (WORLD, 1, one_call_more, [("mismatch", 3)]),
     "a call has another size": (GROUPS, 1, another_size, [("mismatch", 2)]),
     "two calls are the other way round": (WORLD | {"also": [0, 1, 2, 3]}, 1, other_way_round, [("group_order", 3)]),
