@@ -10,7 +10,7 @@ import dataclasses
 import random
 from collections.abc import Callable
 
-from generator.habits import Case, Truth, programs_of, run
+from generator.habits import Case, Truth, measured, programs_of, run
 from generator.loop import SHAPES, Loop
 from generator.operations import Collective, Operation
 from generator.simulate import RankTrace
@@ -147,5 +147,5 @@ def case(
         made.quota = len(made.traces[0].calls) // 2
         truth.ranks = list(made.traces)
     elif cause is not None:
-        truth.cost_ns_per_step = steps_ns(made.traces) - steps_ns(run(without).traces)
+        truth.cost_ns_per_step = steps_ns(made.traces) - measured(without, steps_ns)
     return made

@@ -484,15 +484,20 @@ def programs_of(loop: Loop) -> dict[int, list[Operation]]:
     return {rank: list(_with_sound_links(loop, _Program(loop, rank).run())) for rank in range(loop.ranks)}
 
 
-def run(loop: Loop, edit: Callable[[int, list[Operation]], list[Operation]] = lambda rank, ops: ops) -> Case:
+def run(loop: Loop, edit: Callable[[int, list[Operation]], list[Operation]] | None = None) -> Case:
     """Simulates a job. `edit` changes a rank's program."""
     comms = _comms(loop)
     machine = Machine(
         ranks_per_host=loop.per_host, jitter=loop.jitter, link_factor=dict(loop.links), pcie_factor=dict(loop.pcie),
         wake_ns=loop.wake_ns,
     )
-    programs = {rank: edit(rank, ops) for rank, ops in programs_of(loop).items()}
-    return Case(loop, comms, machine, simulate(programs, comms, machine, loop.seed))
+    programs = programs_of(loop)
+    if edit:
+        programs = {rank: edit(rank, ops) for rank, ops in programs.items()}
+    made = Case(loop, comms, machine, simulate(programs, comms, machine, loop.seed))
+    if not edit:
+        _measured[seconds, repr(loop)] = seconds(made.traces)
+    return made
 
 
 def seconds(traces: dict[int, RankTrace]) -> float:
@@ -500,6 +505,16 @@ def seconds(traces: dict[int, RankTrace]) -> float:
     return sum(trace.end - trace.steps[0].begin for trace in traces.values()) / len(traces)
 
 
+_measured: dict[tuple, float] = {}
+
+
+def measured(loop: Loop, how: Callable[[dict[int, RankTrace]], float] = seconds) -> float:
+    """Returns a figure of the job's traces. A job is simulated once for it: most figures are differences from a few."""
+    if (how, repr(loop)) not in _measured:
+        _measured[how, repr(loop)] = how(run(loop).traces)
+    return _measured[how, repr(loop)]
+
+
 def gain(loop: Loop, **without) -> float:
     """Returns by how many ns a step of the job would be shorter with these fields changed."""
-    return (seconds(run(loop).traces) - seconds(run(loop.but(**without)).traces)) / loop.steps
+    return (measured(loop) - measured(loop.but(**without))) / loop.steps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from generator.habits import Case, gain, run, seconds
+from generator.habits import Case, gain, measured, seconds
 from generator.loop import MS, Loop
 from generator.rank_files import Settings
 
@@ -81,7 +81,7 @@ def judge(job: Job, case: Case, findings: list[dict]) -> list[str]:
     """Returns what is wrong with the findings, in sentences."""
     total = seconds(case.traces)
     step, wrong, found = total / job.loop.steps, [], False
-    truth = (total - seconds(run(job.loop.but(**job.planted)).traces)) / job.loop.steps if job.planted else 0.0
+    truth = (total - measured(job.loop.but(**job.planted))) / job.loop.steps if job.planted else 0.0
     for f in findings:
         if "cost" not in f:
             continue

@@ -16,7 +16,7 @@ import statistics
 import subprocess
 
 from generator.causes import LAYOUTS, ONLY_IN, case, steps_ns
-from generator.habits import Case
+from generator.habits import Case, measured
 from generator.judgement import WITHOUT, ranks_of
 from generator.rank_files import write
 
@@ -66,14 +66,6 @@ def jobs(seeds: int):
                     yield layout, cause, seed, ranks, steps
 
 
-def gain_without(job, fields: dict) -> float:
-    """Returns what a step of the job is shorter by with these fields of its model."""
-    layout, cause, seed, ranks, steps = job
-    mine = case(layout, ranks, cause, seed, steps)
-    other = case(layout, ranks, cause, seed, steps, fields)
-    return steps_ns(mine.traces) - steps_ns(other.traces)
-
-
 def judge(job, made: Case, findings: list[dict]) -> Judged:
     layout, cause, seed, ranks, steps = job
     truth = made.truth
@@ -98,7 +90,7 @@ def judge(job, made: Case, findings: list[dict]) -> Judged:
         elif kind in ("periodic_steps", "long_steps") and made.loop.checkpoint_every:
             pass  # in a short job there is one checkpoint
         elif kind in WITHOUT:
-            gain = gain_without(job, WITHOUT[kind])
+            gain = step - measured(made.loop.but(**WITHOUT[kind]), steps_ns)
             if gain < claimed / 3:
                 out.false.append(f"{kind}: {claimed / 1e6:.2f} ms, and {gain / 1e6:.2f} are to be had")
         elif claimed is not None:

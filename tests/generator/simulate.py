@@ -37,6 +37,8 @@ from generator.operations import (
 from lib.jobs import bytes_of
 from lib.spans import covered, union
 
+_EVENTS, _CALLS = (Record, Wait), (Collective, Copy)
+
 
 @dataclasses.dataclass
 class Machine:
@@ -195,7 +197,7 @@ class _Rank:
             self.wait(stream.begun[behind])
         begin, takes = self.now, 0
         what: Call | tuple[str, int] | None = None
-        if isinstance(op, Record | Wait):
+        if isinstance(op, _EVENTS):
             self.recorded[op.event] += isinstance(op, Record)
             what = (op.event, self.recorded[op.event])
         else:
@@ -204,7 +206,7 @@ class _Rank:
             self.now += m.wake_ns
         if isinstance(op, Kernel):
             takes = self.jittered(op, op.ns)
-        elif isinstance(op, Collective | Copy):
+        elif isinstance(op, _CALLS):
             what = Call(op, begin, self.now)
             self.trace.calls.append(what)
             if isinstance(op, Copy):

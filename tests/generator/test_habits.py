@@ -5,7 +5,7 @@ import re
 
 import pytest
 from generator.habit_jobs import JOBS, LONG, PIPELINE, B, wrong_with
-from generator.habits import gain, run, seconds
+from generator.habits import gain, measured, run, seconds
 from generator.judgement import HAS_TO_BE_SAID, judge
 from generator.loop import MS, Loop
 from generator.rank_files import Settings, write
@@ -52,7 +52,7 @@ def test_what_ranks_that_stagger_lose_is_a_share_of_the_jobs_step(tmp_path):
     """Stages wait for rank 0 at different times, so their own steps take longer than the job's."""
     job = JOBS["logs of rank 0 in a pipeline"]
     (found,) = of_kind("slow_cpu", findings_of(job.loop, tmp_path / "job"))
-    share = gain(job.loop, **job.planted) * job.loop.steps / seconds(run(job.loop).traces)
+    share = gain(job.loop, **job.planted) * job.loop.steps / measured(job.loop)
     assert found["cost"]["share"] == pytest.approx(share, abs=0.03)
 
 
@@ -176,7 +176,7 @@ def test_one_pause_of_one_rank_is_one_long_step_and_names_the_rank(shape, marks,
     loop = LONG.but(shape=shape, ranks=2, loader={1: 600 * MS}, loader_every=25)
     write(run(loop), tmp_path / "job", loop.seed, Settings(marks=marks, unsure=True))
     report = told("report", tmp_path / "job")[1]
-    usual = seconds(run(loop.but(loader={})).traces) / loop.steps
+    usual = measured(loop.but(loader={})) / loop.steps
     assert report["step"]["most_ns"] == pytest.approx(usual + 600 * MS, rel=0.02)
     (long,) = of_kind("long_steps", report["findings"])
     assert long["text"].startswith(f"step {24 if marks else 25} takes far longer than the other 24, 6")
@@ -191,7 +191,7 @@ def test_one_pause_before_an_update_is_one_long_step_however_many_ranks_wait(sha
     loop = LONG.but(shape=shape, ranks=ranks, stalls={1: 6000 * MS}, stalls_at_update=True, stalls_every=25)
     write(run(loop), tmp_path / "job", loop.seed, Settings(marks=marks, unsure=True))
     report = told("report", tmp_path / "job")[1]
-    usual = seconds(run(loop.but(stalls={})).traces) / loop.steps
+    usual = measured(loop.but(stalls={})) / loop.steps
     assert report["step"]["most_ns"] == pytest.approx(usual + 6000 * MS, rel=0.01)
     (long,) = of_kind("long_steps", report["findings"])
     assert re.match(r"step \d+ takes far longer than the other \d+, 6\.\d+ s, held up by rank 1, where", long["text"])
@@ -217,7 +217,7 @@ def test_micro_batches_of_unlike_length_and_a_stage_with_more_to_do_each_have_th
     """As in pipelines of language models, whose sequences differ and whose last stage has the loss."""
     shape = {"micro_batches": 8, "uneven": uneven, "uneven_each": True, "head": head, "tied": tied}
     loop = Loop("pipeline", ranks, **B, steps=steps, seed=seed, **shape)
-    step = seconds(run(loop).traces) / steps
+    step = measured(loop) / steps
     wanted = {"uneven_ranks": gain(loop, even=True) / step, "slow_gpu": gain(loop, head=0.0) / step}
     found = {f["kind"]: f for f in findings_of(loop, tmp_path / "job") if "cost" in f}
     assert set(found) == {kind for kind, share in wanted.items() if share > HAS_TO_BE_SAID}
@@ -248,7 +248,7 @@ def test_steps_that_nobody_marks_are_known_where_devices_hardly_work(shape, tmp_
     write(run(loop), tmp_path / "job", loop.seed, Settings(marks=False))
     step = told("report", tmp_path / "job")[1]["step"]
     assert step["counted"] >= 10
-    assert step["mean_ns"] == pytest.approx(seconds(run(loop).traces) / loop.steps, rel=0.03)
+    assert step["mean_ns"] == pytest.approx(measured(loop) / loop.steps, rel=0.03)
     assert step["least_ns"] > 0.9 * step["mean_ns"]
 
 
