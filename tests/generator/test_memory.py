@@ -42,11 +42,11 @@ def keep_lines(file: pathlib.Path, steps: range) -> None:
 
 @pytest.mark.parametrize("steps", some([range(26, 38), range(12)], 2), ids=str)  # a window, or what a quota leaves
 def test_there_is_room_for_lines_and_not_for_calls(tmp_path, steps):
-    made = causes.case("fsdp_tp", 16, "slow_gpu", 3, steps=40)
+    made = causes.case("fsdp_tp", 8, "slow_gpu", 3, steps=40)
     rank_files.write(made, tmp_path / "job", 3)
     for file in (tmp_path / "job").glob("rank-*"):
         keep_lines(file, steps)
-    report = told("report", tmp_path / "job", "--memory", "12")[1]
+    report = told("report", tmp_path / "job", "--memory", "6")[1]
     found = cost_of(report)
     assert (found["kind"], found["ranks"]) == ("slow_gpu", ",".join(map(str, made.truth.ranks)))
     assert found["cost"]["ns_per_step"] == pytest.approx(made.truth.cost_ns_per_step, rel=0.05)
