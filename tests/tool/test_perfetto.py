@@ -64,8 +64,7 @@ def assert_all_is_shown(file, events, tmp_path):
     plain = tmp_path / "plain.json"
     plain.write_bytes(gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes())
     complaints, [[slices]], flows = perfetto.ask(plain, perfetto.COMPLAINTS, perfetto.SLICES, perfetto.FLOWS)
-    assert complaints == []
-    assert slices == sum(e["ph"] in "XBbi" for e in events)
+    assert (complaints, slices) == ([], sum(e["ph"] in "XBbi" for e in events))
     assert len(flows) == sum(ends - 1 for ends in arrows.values())
     return flows
 
@@ -82,12 +81,11 @@ def measured(tmp_path_factory):
     return run
 
 
-@pytest.mark.parametrize("name", ["merged.json", "merged.json.gz"])
-def test_of_a_job_that_was_measured_every_slice_and_arrow_is_shown(measured, tmp_path, name):
-    merge(measured.traces, tmp_path / "merged.json")
-    events = merge(measured.traces, tmp_path / name) if name == "merged.json" else parsed(tmp_path / "merged.json")
-    assert tprof("merge", measured.traces, "-o", tmp_path / name).returncode == 0
-    flows = assert_all_is_shown(tmp_path / name, events, tmp_path)
+def test_of_a_job_that_was_measured_every_slice_and_arrow_is_shown(measured, tmp_path):
+    events = merge(measured.traces, tmp_path / "merged.json")
+    assert tprof("merge", measured.traces, "-o", tmp_path / "merged.json.gz").returncode == 0
+    assert gzip.decompress((tmp_path / "merged.json.gz").read_bytes()) == (tmp_path / "merged.json").read_bytes()
+    flows = assert_all_is_shown(tmp_path / "merged.json", events, tmp_path)
     calls = sum(row["calls"] for file in measured.ranks() for row in file.ledger_rows())
     timed = sum(row["device_timed"] for file in measured.ranks() for row in file.ledger_rows())
     shown = [e for e in events if e["ph"] == "X"]
@@ -99,8 +97,9 @@ def test_of_a_job_that_was_measured_every_slice_and_arrow_is_shown(measured, tmp
 
 
 def test_of_that_job_kineto_traces_are_whole(measured, tmp_path):
-    for file, events in kineto(measured.traces, tmp_path / "out").items():
-        assert_all_is_shown(file, events, tmp_path)
+    files = kineto(measured.traces, tmp_path / "out")
+    assert len(files) == 4 and all(left_out(events) == [] for events in files.values())
+    assert_all_is_shown(*next(iter(files.items())), tmp_path)
 
 
 def test_clocks_that_drift_make_no_slices_overlap(tmp_path):
@@ -149,19 +148,22 @@ SHAPES = {
 }  # fmt: skip
 
 
-@pytest.mark.one_of(8)
-@pytest.mark.parametrize("lane", LANES)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_slices_that_overlap_are_cut_and_say_by_how_much(tmp_path, lane, shape):
-    made = [LANES[lane](begin, dur) for begin, dur in SHAPES[shape]]
-    (tmp_path / "rank-00000.json").write_text(handmade.closed(*made))
-    events = merge(tmp_path / "rank-00000.json", tmp_path / "m.json")
-    cut = [e for e in events if e["ph"] == "X" and e["cat"] not in ("LANE",)]
-    told = sorted((ns(e["ts"]), ns(e["dur"]) + ns(e["args"].get("cut", 0))) for e in cut)
-    assert told == sorted(SHAPES[shape]) and all(e["args"].get("cut", 1) > 0 for e in cut)
-    assert len(left_out(made)) == 0 or any("cut" in e["args"] for e in cut)
-    # The longest that does not overlap: nothing is cut of what nests or follows.
-    assert left_out(made) or not any("cut" in e["args"] for e in cut)
+def test_slices_that_overlap_are_cut_and_say_by_how_much(tmp_path):
+    """Each rank has slices of one shape in one lane."""
+    (tmp_path / "job").mkdir()
+    cases = list(enumerate(itertools.product(LANES, SHAPES)))
+    made = {rank: [LANES[lane](begin, dur) for begin, dur in SHAPES[shape]] for rank, (lane, shape) in cases}
+    for rank, slices in made.items():
+        head = [handmade.header(rank=rank, world_size=len(cases), local_rank=rank, pid=rank), handmade.comm(id=f"{rank:x}")]
+        lines = [line | {"pid": rank} for line in [*head, *slices, handmade.ledger(), handmade.footer()]]
+        (tmp_path / f"job/rank-{rank:05}.json").write_text(handmade.array(*lines))
+    events = merge(tmp_path / "job", tmp_path / "m.json")
+    for rank, (_, shape) in cases:
+        cut = [e for e in events if e["pid"] == rank and e["ph"] == "X" and e["cat"] not in ("LANE",)]
+        told = sorted((ns(e["ts"]), ns(e["dur"]) + ns(e["args"].get("cut", 0))) for e in cut)
+        assert told == sorted(SHAPES[shape]) and all(e["args"].get("cut", 1) > 0 for e in cut)
+        # The longest that does not overlap: nothing is cut of what nests or follows.
+        assert bool(left_out(made[rank])) == any("cut" in e["args"] for e in cut)
     # The merged trace is read with what was measured, so that it is cut again.
     again = merge(tmp_path / "m.json", tmp_path / "again.json")
     assert [e for e in again if e["ph"] == "X"] == [e for e in events if e["ph"] == "X"]

@@ -51,6 +51,13 @@ void busy_threads(int n, const std::atomic<bool>& stop, std::vector<std::thread>
   std::exit(0);
 }
 
+int left_well(pid_t child) {
+  int status = 0;
+  const bool well = waitpid(child, &status, 0) == child && status == 0;
+  if (!well) std::printf("a child ended with status %#x\n", static_cast<unsigned>(status));
+  return well;
+}
+
 }  // namespace
 
 int children() {
@@ -90,8 +97,7 @@ int forks(int n) {
       }
       live_in_child(i);
     }
-    int status = 0;
-    if (waitpid(child, &status, 0) == child && status == 0) ++well;
+    well += left_well(child);
   }
   stop = true;
   for (std::thread& thread : running) thread.join();
@@ -121,8 +127,7 @@ int forks_at_the_start(int n) {
       first.join();
       _exit(status == 0 ? 0 : 1);
     }
-    int status = 0;
-    if (waitpid(child, &status, 0) == child && status == 0) ++well;
+    well += left_well(child);
   }
   std::printf("%d children left well\n", well);
   return 0;
