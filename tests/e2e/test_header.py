@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from lib.build import STANDIN
 from lib.cases import CASES
 
@@ -34,8 +33,6 @@ def test_every_rank_used_the_gpu_of_its_local_rank(pair):
         assert {e["args"]["device"] for e in file.events if "device" in e["args"]} <= {file.rank}
 
 
-@pytest.mark.parametrize("case", ["dataloader-2", "fsdp2-2"])
-def test_command_is_the_scripts(case, pair_of):
-    for file in pair_of(case).traced.ranks():
-        script = re.escape(CASES[case].script)
-        assert re.search(rf"python\S* -u \S*{script}", file.header["command"]), file.header
+def test_command_is_the_scripts(pair_of):
+    for file in pair_of("dataloader-2").traced.ranks():
+        assert re.search(r"python\S* -u \S*dataloader\.py", file.header["command"]), file.header

@@ -2,9 +2,8 @@
 
 import dataclasses
 import pathlib
-from collections.abc import Callable
 
-from lib.launch import Run, start, torchrun, without_agent
+from lib.launch import Run, start, without_agent
 from lib.thorough import ALL
 
 
@@ -13,7 +12,6 @@ class Case:
     script: str
     ranks: int
     args: tuple[str, ...] = ()
-    launcher: Callable[[str, int, tuple[str, ...]], list[str]] = without_agent
     compared: bool = True  # also runs without the preload; the others do so only in `make test-all`
     forked: bool = True  # from a process that has imported PyTorch; else compared from the first instruction on
 
@@ -32,7 +30,7 @@ CASES = {
         "fsdp1.py", 4, (*FSDP, "--strategy", "HYBRID_SHARD", "--shard-ranks", "2"), compared=False
     ),
     "fsdp1-2-checkpoint": Case("fsdp1_checkpoint.py", 2),
-    "fsdp2-2": Case("fsdp2.py", 2, FSDP, launcher=torchrun),
+    "fsdp2-2": Case("fsdp2.py", 2, FSDP),
     "fsdp2-4-padded": Case("fsdp2.py", 4, ODD, compared=False),
     "fsdp2-2-kept": Case("fsdp2.py", 2, (*FSDP, "--keep-parameters", "--bfloat16"), compared=False),
     "fsdp2-4-hsdp": Case("fsdp2.py", 4, (*FSDP, "--shard-ranks", "2"), compared=False),
@@ -68,7 +66,7 @@ class Pair:
 
 def make_pair(name: str, folder: pathlib.Path) -> Pair:
     case = CASES[name]
-    command = case.launcher(case.script, case.ranks, case.args)
+    command = without_agent(case.script, case.ranks, case.args)
     if not case.forked:
         command = list(command)  # a plain list is started
     plain = start(command, folder / "plain", preload=False) if name in COMPARED else None

@@ -4,7 +4,7 @@ import dataclasses
 import json
 
 import pytest
-from lib import faults, jobs
+from lib import faults, handmade, jobs
 from lib.faults import RANK, SIZES
 from lib.tool import tprof, worse_than_notes
 
@@ -128,3 +128,16 @@ def test_a_rank_that_stands_in_another_call_than_those_that_went_on(tmp_path, en
     assert (finding["kind"], finding["ranks"], finding["seq"]) == ("mismatch", [2], 5)
     made = f", 5: {op.function} of {op.count:,} "
     assert any(line.startswith("rank 0" + made) for line in finding["evidence"])
+
+
+def test_the_lines_of_the_program_that_called_are_named(healthy_job, tmp_path):
+    written = healthy_job(2)
+    folder = faults.plant_count(written.job, 1, 0, 9).write(tmp_path / "job", written)
+    for file in folder.iterdir():
+        site = {"site": 1, "frames": [{"function": "step", "file": "/home/me/train.py", "line": 7}]}
+        head, *body = file.read_text().replace('"args":{"comm":1,"seq":', '"args":{"site":1,"comm":1,"seq":').split("\n", 2)
+        file.unlink()  # it may be a link to the healthy job's
+        line = jobs.json_of(handmade.metadata("tprof_site", **site) | {"pid": int(file.stem[-1])})
+        file.write_text("\n".join([head, body[0], line + ",", body[1]]))
+    (finding,) = worse_than_notes(folder)
+    assert "\n".join(finding["evidence"]).count(", from train.py:7 step") == 2
