@@ -36,7 +36,7 @@ def by_bucket(rows: list[dict]) -> dict[str, tuple[int, int, int]]:
     return sums
 
 
-@pytest.mark.parametrize("comms", [20, 400])
+@pytest.mark.parametrize("comms", [20, 240])
 def test_sums_of_buckets_are_exact_and_what_has_no_row_is_said(comms, tmp_path):
     traced = runs.run(tmp_path, runs.client("keys", comms), TPROF_QUOTA="1MiB", RANK="0", WORLD_SIZE="1")
     assert (traced.code, traced.stderr) == (7, "")
@@ -45,14 +45,14 @@ def test_sums_of_buckets_are_exact_and_what_has_no_row_is_said(comms, tmp_path):
     ledger = named(lines, "tprof_ledger")[-1]
     assert by_bucket(ledger["rows"]) == expected(comms)
     others = sum(row["calls"] for row in ledger["rows"] if row["name"] == "other")
-    assert (others > 10_000) == (comms == 400)
+    assert (others > 500) == (comms == 240)
     noted = [entry["calls"] for entry in runs.footer(lines)["coverage"]["unseen"] if entry["kind"] == "ledger_full"]
     assert noted == [others] * (others != 0)
     assert all(row["comm"] is None for row in ledger["rows"] if row["name"] == "other")
     assert len(ledger["comms"]) == (0 if others else comms)
-    for command in ("summary", "check"):
-        done = tprof(command, traced.traces, "--json")
-        findings = [f for f in json.loads(done.stdout)["findings"] if f["kind"] == "ledger_full"]
+    reports = [json.loads(tprof(command, traced.traces, "--json").stdout) for command in ("summary", "check")]
+    for report in reports:
+        findings = [f for f in report["findings"] if f["kind"] == "ledger_full"]
         assert len(findings) == bool(others) and all(f"{others:,} calls" in f["text"] for f in findings)
-    buckets = json.loads(tprof("summary", traced.traces, "--json").stdout)["buckets"]
+    buckets = reports[0]["buckets"]
     assert {b: buckets[b]["calls"] for b in TIMES} == {b: expected(comms)[b][0] for b in TIMES}
