@@ -167,7 +167,8 @@ def test_what_was_called_last_is_known_whatever_was_written(hanging, tmp_path):
     launch.kill(hanging)
     for _ in ("killed", "recovered"):
         found = until(lambda: ended(traces))
-        (worse,) = (f for f in found if f["severity"] != "note" and f["ranks"] == [1])
+        # Where rank 0's writer had no core for a while, rank 0 may have fallen silent first.
+        (worse,) = (f for f in found if f["severity"] != "note" and f["ranks"] in ([1], [0, 1]))
         assert (worse["seq"], worse["function"]) == place
         assert any(line.startswith(LAST) for line in worse["evidence"])
         # No line is missed, and none is there twice.
