@@ -5,16 +5,12 @@ import time
 
 import torch
 import torch.distributed as dist
-from common import Mlp, batches, start, train_step
-from torch.distributed.fsdp import fully_shard
+from common import Mlp, batches, sharded, start, train_step
 
 WIDTH, HIDDEN, DEPTH = 64, 256, 8
 
 device = start()
-model = Mlp(WIDTH, HIDDEN, DEPTH).cuda()
-for block in model.blocks:
-    fully_shard(block)
-fully_shard(model)
+model = sharded(Mlp(WIDTH, HIDDEN, DEPTH).cuda())
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 
 for batch in batches(WIDTH, int(sys.argv[1])):

@@ -45,6 +45,15 @@ def start(**kwargs) -> torch.device:
     return device
 
 
+def sharded(model: Mlp, **how) -> nn.Module:
+    """FSDP2: each block is a unit, and the root is another."""
+    from torch.distributed.fsdp import fully_shard  # PyTorch 2.0 has it not
+
+    for block in model.blocks:
+        fully_shard(block, **how)
+    return fully_shard(model, **how)
+
+
 def batches(width: int, steps: int):
     for _ in range(steps):
         yield torch.randn(BATCH, width)

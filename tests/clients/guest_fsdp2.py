@@ -9,8 +9,7 @@ import subprocess
 
 import torch
 import torch.distributed as dist
-from common import Mlp, batches, log, start, train_step
-from torch.distributed.fsdp import fully_shard
+from common import Mlp, batches, log, sharded, start, train_step
 
 FIELDS = ("SigBlk", "SigPnd", "Cpus_allowed_list")
 
@@ -80,10 +79,7 @@ def own_state() -> dict[str, list]:
 
 
 device = start()
-model = Mlp().cuda()
-for block in model.blocks:
-    fully_shard(block)
-fully_shard(model)
+model = sharded(Mlp().cuda())
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 for batch in batches(64, 5):
     train_step(model, optimizer, batch, device)

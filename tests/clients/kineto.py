@@ -8,8 +8,7 @@ import os
 
 import torch
 import torch.distributed as dist
-from common import Mlp, batches, start, train_step
-from torch.distributed.fsdp import fully_shard
+from common import Mlp, batches, sharded, start, train_step
 from torch.profiler import ProfilerActivity, profile
 
 parser = argparse.ArgumentParser()
@@ -22,10 +21,7 @@ parser.add_argument("--steps", type=int, default=4)
 args = parser.parse_args()
 
 device = start()
-model = Mlp(args.width, args.hidden, args.depth).cuda()
-for block in model.blocks:
-    fully_shard(block)
-fully_shard(model)
+model = sharded(Mlp(args.width, args.hidden, args.depth).cuda())
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 
 

@@ -5,9 +5,8 @@ import time
 
 import torch
 import torch.distributed as dist
-from common import Mlp, batches, start
+from common import Mlp, batches, sharded, start
 from torch import nn
-from torch.distributed.fsdp import fully_shard
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--rank", type=int, default=-1)
@@ -16,10 +15,7 @@ parser.add_argument("--ms", type=float, default=0)
 args = parser.parse_args()
 
 device = start()
-model = Mlp().cuda()
-for block in model.blocks:
-    fully_shard(block)
-fully_shard(model)
+model = sharded(Mlp().cuda())
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 late = dist.get_rank() == args.rank
 for step, batch in enumerate(batches(64, 10)):

@@ -11,7 +11,7 @@ os.environ.setdefault("DS_ACCELERATOR", "cuda")
 
 import torch
 import torch.distributed as dist
-from common import Block, Mlp, batches, log, start
+from common import Block, Mlp, batches, log, sharded, start
 from torch import nn
 
 parser = argparse.ArgumentParser()
@@ -92,11 +92,7 @@ class Plain:
                 model, auto_wrap_policy=ModuleWrapPolicy({Block}), device_id=device
             )
         else:
-            from torch.distributed.fsdp import fully_shard
-
-            for block in model.blocks:
-                fully_shard(block, **how)
-            fully_shard(model, **how)
+            model = sharded(model, **how)
         self.model = model
         self.sharded = args.kind in ("fsdp2", "hsdp", "mesh")
         trained = [p for p in model.parameters() if p.requires_grad]

@@ -5,9 +5,8 @@ import json
 
 import torch
 import torch.distributed as dist
-from common import Mlp, batches, log, start
+from common import Mlp, batches, log, sharded, start
 from torch import nn
-from torch.distributed.fsdp import fully_shard
 
 made = collections.Counter()
 
@@ -41,11 +40,9 @@ def ranged(block, name):
 
 
 device = start()
-model = Mlp().cuda()
+model = sharded(Mlp().cuda())
 for i, block in enumerate(model.blocks):
-    fully_shard(block)
     ranged(block, f"block {i}")
-fully_shard(model)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 for step, batch in enumerate(batches(64, 3)):
     with Range(f"step {step}"):

@@ -7,7 +7,7 @@ import time
 
 import torch
 import torch.distributed as dist
-from common import BATCH, Mlp, batches, log, start
+from common import BATCH, Mlp, batches, log, sharded, start
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -69,11 +69,7 @@ def made():
     if args.kind in ("ddp", "accumulated"):
         return DistributedDataParallel(model, device_ids=[device.index], bucket_cap_mb=0.1)
     if args.kind == "fsdp2":
-        from torch.distributed.fsdp import fully_shard
-
-        for block in model.blocks:
-            fully_shard(block)
-        fully_shard(model)
+        return sharded(model)
     if args.kind == "tensor":
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module

@@ -67,6 +67,7 @@ def test_a_schedule_counts_steps_through_all_epochs(torch, tmp_path):
         assert inside == [[7, 8], [12, 13], [17, 18], [22, 23]]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("turns", ["1,2,3,4", "1,2"])
 @pytest.mark.parametrize("kind", ["fsdp2", "ddp"])
 def test_steps_of_different_numbers_of_micro_batches(torch, tmp_path, kind, turns):
