@@ -105,7 +105,8 @@ std::vector<double> Replays::saves_alone(const Slow& slow) const {
   return saved(changed(slow, model_.graph().lag_ns), model_.replayed_ns());
 }
 
-graph::Lags Replays::even(const Places& ranks, graph::Lags lags, const Places& but) const {
+graph::Lags Replays::even(const Places& ranks, graph::Lags lags, const Places& but,
+                          bool hosts_too) const {
   std::vector<bool> of_ranks(e_.times.ranks.size());
   for (const std::size_t r : ranks) of_ranks[r] = true;
   const auto changes = [&](const Edge& at) {
@@ -116,7 +117,7 @@ graph::Lags Replays::even(const Places& ranks, graph::Lags lags, const Places& b
   for (const Of of : {Of::host, Of::copies}) {
     for (const Edge& at : edges_.of(of)) {
       const bool late =
-          changes(at) && at.step != Edge::kNone && hosts.beyond[at.owner][at.step] > 0;
+          hosts_too && changes(at) && at.step != Edge::kNone && hosts.beyond[at.owner][at.step] > 0;
       if (late) lags[at.edge] *= at.as_usual;
     }
   }
@@ -126,8 +127,8 @@ graph::Lags Replays::even(const Places& ranks, graph::Lags lags, const Places& b
   return lags;
 }
 
-std::vector<double> Replays::evened_out(bool mended, const Places& ranks) const {
-  return saved(even(ranks, mended ? lags_ : model_.graph().lag_ns),
+std::vector<double> Replays::evened_out(bool mended, const Places& ranks, bool hosts_too) const {
+  return saved(even(ranks, mended ? lags_ : model_.graph().lag_ns, {}, hosts_too),
                mended ? steps_ns_ : model_.replayed_ns());
 }
 
@@ -143,7 +144,7 @@ std::vector<Replays::Turn> Replays::turns() const {
   for (std::size_t i = 0; i < edges_.steps.size(); ++i) {
     const auto beyond = [&](std::size_t r) { return kernels[r][i] + hosts[r][i]; };
     const std::size_t most = std::ranges::max(every_rank(e_), {}, beyond);
-    all.push_back({edges_.steps[i], most, kernels[most][i], hosts[most][i]});
+    all.push_back({edges_.steps[i], most});
   }
   return all;
 }

@@ -33,15 +33,13 @@ class Replays {
   std::vector<double> saves_in_steps(const Slow& slow) const;
   std::vector<double> saves_alone(const Slow& slow) const;  // with no rank mended
   // The same if all ranks of a stage computed the stage's mean, in micro-batches of equal length,
-  // and no host alone needed more than usually. Only hosts and kernels of `ranks` change.
-  // `mended`: after mend().
-  std::vector<double> evened_out(bool mended, const Places& ranks) const;
+  // and, if `hosts_too`, no host alone needed more than usually. Only hosts and kernels of `ranks`
+  // change. `mended`: after mend().
+  std::vector<double> evened_out(bool mended, const Places& ranks, bool hosts_too = true) const;
   // The worst rank of a step, compared with its own usual step and with the others in that step.
   struct Turn {
     std::size_t step = 0;  // place in Evidence::steps
     std::size_t rank = 0;
-    double kernels_ns = 0;
-    double hosts_ns = 0;
   };
   std::vector<Turn> turns() const;
   // From here on these are as fast as the others; evened out in all steps `but` these.
@@ -61,7 +59,8 @@ class Replays {
  private:
   std::set<std::int64_t> steps_of(const Slow& slow) const;  // empty: in all
   graph::Lags changed(const Slow& slow, graph::Lags lags) const;
-  graph::Lags even(const Places& ranks, graph::Lags lags, const Places& but = {}) const;
+  graph::Lags even(const Places& ranks, graph::Lags lags, const Places& but = {},
+                   bool hosts_too = true) const;
   std::vector<double> saved(std::span<const graph::Lag> lags, const graph::StepsNs& before) const;
 
   const Evidence& e_;

@@ -65,16 +65,13 @@ void uneven_ranks(const Evidence& e, check::Findings& found) {
     if (set) lost = std::move(of_set), who = set->ranks;
   }
   std::set<std::size_t> ranks;
-  double hosts_ns = 0;  // beyond those of kernels
-  for (const Replays::Turn& turn : turns) {
-    ranks.insert(turn.rank);
-    hosts_ns += turn.hosts_ns - turn.kernels_ns;
-  }
+  for (const Replays::Turn& turn : turns) ranks.insert(turn.rank);
   const double ns = mean(lost);
+  const bool by_hosts = 2 * mean(e.replays->evened_out(true, who, false)) < ns;
   const std::string host = set ? host_of(e, who) : "";
   const bool loads = mostly_leads(more_idle(e, who, every_step(e)));
   const Kind kind = !set            ? Kind::uneven_ranks
-                    : hosts_ns <= 0 ? Kind::slow_gpu
+                    : !by_hosts     ? Kind::slow_gpu
                     : loads         ? Kind::slow_input
                                     : Kind::slow_cpu;
   check::Finding& f = add(found, kind, set ? processes_of(e, who) : check::Processes(),
@@ -84,7 +81,7 @@ void uneven_ranks(const Evidence& e, check::Findings& found) {
                            {"ranks", set ? std::nullopt : std::optional(ranks.size())},
                            {"stage", set && host.empty()},
                            {"host", host.empty() ? std::optional<std::string>() : host},
-                           {"hosts", hosts_ns > 0},
+                           {"hosts", by_hosts},
                            {"loads", loads}});
   f.text.what = Say::uneven_ranks;
   f.cost = cost_of(e, ns, 2 * mean_error(lost));
