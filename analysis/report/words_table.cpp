@@ -635,11 +635,12 @@ constexpr Words kWords[] = {
      "TPROF_CALLSITE=python shows the lines that make them"},
     {Say::blocking_h2d,
      "{calls:,} {calls?copy|copies} to the device of {bytes} on average {calls?makes|make} the "
-     "program wait in each step: without that it would be {share} shorter",
+     "program wait in each step[ of {who}]: without that it would be {share} shorter",
      "copy from pinned memory with non_blocking=True, or make the tensors on the device"},
     {Say::blocking_d2h,
      "{calls:,} {calls?copy|copies} from the device of {bytes} on average {calls?makes|make} the "
-     "program wait in the middle of each step: without {calls?it|them} it would be {share} shorter",
+     "program wait in the middle of each step[ of {who}]: without {calls?it|them} it would be "
+     "{share} shorter",
      ".item(), print and .cpu() of a tensor do so: do them once a step, or rarely"},
     {Say::idle_devices,
      "the {one?device|devices}{all?{one?| of all ranks}| of {who}} {one?stands|stand} idle, as "

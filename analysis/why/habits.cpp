@@ -10,6 +10,7 @@
 #include "why/causes.h"
 #include "why/habit.h"
 #include "why/numbers.h"
+#include "why/stages.h"
 
 namespace tprof::why {
 
@@ -219,6 +220,8 @@ void blocking_copies(const Evidence& e, Findings& found) {
     double calls = 0;
     double bytes = 0;
     double of = 0;
+    Places who;
+    const Places rank_of = ranks_of_run(e);
     for (std::size_t r = 0; r < e.model->run().ranks.size(); ++r) {
       std::map<std::int64_t, Copies> by_step;
       for (const std::int64_t step : e.times.steps) by_step[step];
@@ -231,15 +234,20 @@ void blocking_copies(const Evidence& e, Findings& found) {
         if (!to_device && !copies.empty()) copies.pop_back();
         steps.push_back(std::move(copies));
       }
-      for (const Copies* step : of_usual_steps(steps, std::mem_fn(&Copies::size))) {
-        ++of;
+      const double before = calls;
+      const std::vector<const Copies*> usual = of_usual_steps(steps, std::mem_fn(&Copies::size));
+      for (const Copies* step : usual) {
         for (const run::Blocked& copy : *step) {
           change.unblock(r, copy);
           ++calls;
           bytes += static_cast<double>(copy.bytes);
         }
       }
+      if (calls == before) continue;
+      of += static_cast<double>(usual.size());
+      if (rank_of[r] != SIZE_MAX) who.push_back(rank_of[r]);
     }
+    std::ranges::sort(who);
     if (2 * calls < of || calls == 0) return;
     // Weights that were gathered as soon as the blocked host called need nothing else.
     each_step(*e.model, [&](std::size_t rank, Rows rows) {
@@ -248,10 +256,12 @@ void blocking_copies(const Evidence& e, Findings& found) {
         if (e.model->graph().assumed[rank][i]) change.come_early(rank, i);
       }
     });
+    const bool all = who.size() == e.times.ranks.size();
     tell(e, kind, change.saving(),
-         {{"calls", std::uint64_t(std::max(1LL, std::llround(calls / of)))},
+         {{"who", all ? std::nullopt : std::optional(check::Who(processes_of(e, who)))},
+          {"calls", std::uint64_t(std::max(1LL, std::llround(calls / of)))},
           {"bytes", Bytes{static_cast<std::uint64_t>(std::llround(bytes / calls))}}},
-         found);
+         found, who);
   };
   look(Kind::blocking_h2d, true);
   look(Kind::blocking_d2h, false);
