@@ -43,7 +43,14 @@ struct Needs {
 // The way of a communicator's transfers, of the messages between two ranks, or of a rank's messages
 // with several others at once.
 struct Link {
-  using What = std::pair<Bucket, std::int64_t>;  // and size class
+  // A link may be slow one way.
+  enum class Way : std::uint8_t { all, up, down };  // of messages alone: to the higher rank or not
+  struct What {
+    Bucket bucket{};
+    std::int64_t size_class = 0;
+    Way way = Way::all;
+    auto operator<=>(const What&) const = default;
+  };
   // Transfers of one kind that take longer than on the other links that carry the same.
   struct Slow {
     What what{};

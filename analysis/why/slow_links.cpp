@@ -98,8 +98,8 @@ void tell_link(const Evidence& e, const Slow& slow, check::Finding& f) {
   const Link::Slow& kind = std::ranges::max(worst->slow, {}, more);
   set(f.text, {"between", between});
   set(f.text, {"messages", worst->messages});
-  set(f.text, {"bucket", std::string(bucket_name(kind.what.first))});
-  set(f.text, {"size", check::SizeClass{kind.what.second}});
+  set(f.text, {"bucket", std::string(bucket_name(kind.what.bucket))});
+  set(f.text, {"size", check::SizeClass{kind.what.size_class}});
   set(f.text, {"takes", check::Ns{std::llround(kind.ns)}});
   set(f.text, {"others", check::Ns{std::llround(kind.usual_ns)}});
   set(f.text, {"alike", kind.others});

@@ -94,7 +94,8 @@ class TransferFinder {
       Transfer t{.link = link->second,
                  .step = step,
                  .call = at.call,
-                 .what = {c.bucket[row], bytes_class(c.bytes[row] / c.made[row])},
+                 .what = {c.bucket[row], bytes_class(c.bytes[row] / c.made[row]),
+                          way_of(c, row, peer < r)},
                  .edge = static_cast<std::uint32_t>(edges_.size())};
       const Node n = g.ended(r, row);
       for (std::uint32_t i = g.first[n]; i < g.first[n + 1]; ++i) {
@@ -104,6 +105,12 @@ class TransferFinder {
       t.edges = static_cast<std::uint32_t>(edges_.size()) - t.edge;
       all_.push_back(t);
     }
+  }
+
+  static Link::Way way_of(const run::Calls& c, std::size_t row, bool from_lower) {
+    static const text::Kept kSend("ncclSend");
+    if (!c.is[row].messages || c.is[row].mixed) return Link::Way::all;
+    return (c.name[row] == kSend) != from_lower ? Link::Way::up : Link::Way::down;
   }
 
   // `peer`: SIZE_MAX: the link is a communicator's.

@@ -70,10 +70,10 @@ void uneven_ranks(const Evidence& e, check::Findings& found) {
   const bool by_hosts = 2 * mean(e.replays->evened_out(true, who, false)) < ns;
   const std::string host = set ? host_of(e, who) : "";
   const bool loads = mostly_leads(more_idle(e, who, every_step(e)));
-  const Kind kind = !set            ? Kind::uneven_ranks
-                    : !by_hosts     ? Kind::slow_gpu
-                    : loads         ? Kind::slow_input
-                                    : Kind::slow_cpu;
+  const Kind kind = !set        ? Kind::uneven_ranks
+                    : !by_hosts ? Kind::slow_gpu
+                    : loads     ? Kind::slow_input
+                                : Kind::slow_cpu;
   check::Finding& f = add(found, kind, set ? processes_of(e, who) : check::Processes(),
                           {{"share", Percent{100 * ns / e.step_ns}},
                            {"saves", Ns{std::llround(ns)}},
