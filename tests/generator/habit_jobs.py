@@ -365,6 +365,9 @@ JOBS = {
     "evaluation of all in short steps": job_of(
         Loop(**B, steps=7, eval_every=3, layer_ns=MS), "long_steps periodic_steps", eval_every=0
     ),
+    "nic x0.05 one way": job_of(
+        PIPELINE.but(ranks=16, micro_batches=8, links={6: 0.05}, links_send=True), "slow_link", [6], links={}
+    ),
     "trainers and generators": job_of(Loop("rl", 16, **B)),
     "gpu x1.3 of a generator": job_of(Loop("rl", 16, **B, gpu={12: 1.3}), "slow_gpu", [12], gpu={}),
     "gpu x1.3 of a trainer": job_of(Loop("rl", 16, **B, gpu={5: 2.6}), "slow_gpu", [5], gpu={}),

@@ -472,16 +472,24 @@ class _Program:
             yield from self.end_step()
 
 
-def _with_sound_links(loop: Loop, program: Iterator[Operation]) -> Iterator[Operation]:
-    step = 0
-    for op in program:
+def _with_sound_links(loop: Loop, rank: int) -> Iterator[Operation]:
+    step, comms = 0, _comms(loop)
+
+    def received_from_others(op: Collective) -> bool:
+        sender = rank if op.function == "ncclSend" else comms[op.comm][op.peer]
+        return sender not in loop.links
+
+    for op in _Program(loop, rank).run():
         step = op.number if isinstance(op, StepMark) else step
-        sound = isinstance(op, Collective) and loop.links_steps and step not in loop.links_steps
+        sound = isinstance(op, Collective) and (
+            (loop.links_steps and step not in loop.links_steps)
+            or (loop.links_send and op.peer is not None and received_from_others(op))
+        )
         yield dataclasses.replace(op, sound=True) if sound else op
 
 
 def programs_of(loop: Loop) -> dict[int, list[Operation]]:
-    return {rank: list(_with_sound_links(loop, _Program(loop, rank).run())) for rank in range(loop.ranks)}
+    return {rank: list(_with_sound_links(loop, rank)) for rank in range(loop.ranks)}
 
 
 def run(loop: Loop, edit: Callable[[int, list[Operation]], list[Operation]] | None = None) -> Case:

@@ -85,6 +85,7 @@ class Loop:
     pcie: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: of its copies' speed
     links: dict[int, float] = dataclasses.field(default_factory=dict)  # by rank: of its NIC's speed
     links_steps: tuple[int, ...] = ()  # only in these; (): in all
+    links_send: bool = False  # messages: only those that the rank sends
     loader: dict[int, int] = dataclasses.field(default_factory=dict)  # by rank: ns more
     loader_every: int = 1  # steps
     loader_steps: tuple[int, ...] = ()  # only in these; (): in all
