@@ -45,7 +45,7 @@ inline constexpr const char* kSeverityNames[] = {"note", "warning", "error"};
   X(slow_gpu, note) X(slow_input, note) X(slow_cpu, note) X(slow_copies, note) X(slow_link, note) X(below_peak, note)  \
   X(uneven_ranks, note) X(late_prefetch, note) X(gathers_behind, note) X(exposed_gathers, note) X(late_reductions, note)   \
   X(blocking_h2d, note)                                                                           \
-  X(blocking_d2h, note) X(idle_devices, note) X(gathered_again, note) X(reduced_again, note)      \
+  X(blocking_d2h, note) X(exposed_copies, note) X(idle_devices, note) X(gathered_again, note) X(reduced_again, note)      \
   X(wide_dtype, note) X(long_steps, note) X(periodic_steps, note) X(drifting_steps, note) X(jumping_steps, note)      \
   /* what keeps a program from being traced: of doctor/ alone */                                  \
   X(does_not_load, error) X(limit, warning) X(disabled, warning) X(output_full, error)            \

@@ -642,6 +642,10 @@ constexpr Words kWords[] = {
      "program wait in the middle of each step[ of {who}]: without {calls?it|them} it would be "
      "{share} shorter",
      ".item(), print and .cpu() of a tensor do so: do them once a step, or rarely"},
+    {Say::exposed_copies,
+     "{calls:,} {calls?copy|copies} of {bytes} on average {calls?makes|make} the device wait in "
+     "each step[ of {who}]: if computation hid {calls?it|them}, it would be {share} shorter",
+     "copy on a stream of its own, from or to pinned memory, while the device computes"},
     {Say::idle_devices,
      "the {one?device|devices}{all?{one?| of all ranks}| of {who}} {one?stands|stand} idle, as "
      "{one?its host does|their hosts do} not bring {one?it|them} work in time: without that a step "

@@ -15,6 +15,7 @@ namespace tprof::why {
   X(exposed_gathers)    \
   X(late_reductions)    \
   X(blocking_copies)    \
+  X(exposed_copies)     \
   X(idle_devices)       \
   X(gathered_again)     \
   X(reduced_again)      \

@@ -16,11 +16,12 @@ using check::Kind;
 using check::Ns;
 using check::Percent;
 
-// Returns the cost of the copies that hosts wait for, in ns.
+// Returns the cost of the copies that hosts or devices wait for, in ns.
 double told(const check::Findings& found) {
   double ns = 0;
   for (const check::Finding& f : found) {
-    const bool copies = f.kind == Kind::blocking_h2d || f.kind == Kind::blocking_d2h;
+    const bool copies = f.kind == Kind::blocking_h2d || f.kind == Kind::blocking_d2h ||
+                        f.kind == Kind::exposed_copies;
     if (copies && f.cost) ns += static_cast<double>(f.cost->ns_per_step.value_or(0));
   }
   return ns;

@@ -365,6 +365,9 @@ JOBS = {
     "evaluation of all in short steps": job_of(
         Loop(**B, steps=7, eval_every=3, layer_ns=MS), "long_steps periodic_steps", eval_every=0
     ),
+    "pinned batches of 300 MB": job_of(
+        Loop(**B, batch_bytes=300_000_000), "exposed_copies", batch_bytes=1
+    ),
     "nic x0.05 one way": job_of(
         PIPELINE.but(ranks=16, micro_batches=8, links={6: 0.05}, links_send=True), "slow_link", [6], links={}
     ),

@@ -21,6 +21,7 @@ WITHOUT = {
     },  # a host that is never late
     "blocking_h2d": {"pageable": 0, "pageable_each": False, "batch_memory": "pinned", "batch_bytes": 2_000_000},
     "blocking_d2h": {"clip": False, "item_each": False},
+    "exposed_copies": {"offload": False, "batch_bytes": 1},
     "gathered_again": {"reshard": False},
     "reduced_again": {"reduce_each": False},
     "wide_dtype": {"dtype": "bfloat16", "metric_dtype": "bfloat16"},
