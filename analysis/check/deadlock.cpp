@@ -72,7 +72,7 @@ Processes members_of_deadlock(const Waits& waits, const Processes& all) {
 
 Processes odd_of(const Deadlock& deadlock) {
   const std::vector<Deadlock::Place>& places = deadlock.places;
-  // Of two calls, fewer ranks are in the one that should not be the first, or came to it.
+  // The call that should not be the first of two has fewer ranks in it, or fewer came to it.
   const auto ranks = [](const Deadlock::Place& place) {
     return std::pair(place.who.size(), place.on->came.size());
   };

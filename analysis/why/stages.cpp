@@ -37,7 +37,7 @@ Places pipelines_of(const Evidence& e) {
   return of;
 }
 
-// What a rank calls: a function on communicators of a size, and how often.
+// A rank's calls: how often it calls a function on communicators of a size.
 using Calls = std::map<std::pair<text::Kept, std::int64_t>, std::uint64_t>;
 
 Calls calls_of(const run::Rank& rank) {
