@@ -204,8 +204,11 @@ bool Selection::filter_step_lines() {
   return told;
 }
 
-Counted Selection::counted_in_steps(const Process& rank) {
+Counted Selection::counted_in_steps(const Process& rank, const Counted& in_lines) {
   Counted sums;
+  for (const auto& [key, amounts] : in_lines) {
+    if (key.passes) sums[key] += amounts.on_device();
+  }
   const auto intervals = found_->ranks.find(&rank);
   if (intervals == found_->ranks.end()) return sums;
   const std::vector<read::StepLine>& lines = found_->lines.at(&rank);
@@ -290,8 +293,11 @@ void Selection::count(const Needs& needs) {
     return std::ranges::any_of(read::rows_of(*p),
                                [&](const read::Row& row) { return holds(*p, row) == Holds::some; });
   };
+  const auto timed = [&](const Process* p) { return lines_.has_device_times(*p); };
   const bool counts_lines =
-      needs.counts && !by_steps && (moments() || std::ranges::any_of(job_.processes, undecided));
+      needs.counts && (by_steps    ? std::ranges::any_of(job_.processes, timed)
+                       : moments() ? true
+                                   : std::ranges::any_of(job_.processes, undecided));
   const bool keeps_begun = needs.device_times && calls_.needs_begun();
   run::ByRank<OfLines> lines;
   if (counts_lines || keeps_begun || needs.left_out) {
@@ -306,10 +312,8 @@ void Selection::count(const Needs& needs) {
     }
     if (!needs.counts) continue;
     const auto* groups = lines.of<decltype(OfLines::groups)>(p);
-    const Counted counted = by_steps            ? counted_in_steps(*p)
-                            : groups == nullptr ? Counted()
-                                                : groups->found;
-    rows_[p] = filtered(*p, counted, by_steps);
+    const Counted in_lines = groups == nullptr ? Counted() : groups->found;
+    rows_[p] = filtered(*p, by_steps ? counted_in_steps(*p, in_lines) : in_lines, by_steps);
   }
   say(without_line_, "left out");
   say(other_, "counted as phase other");

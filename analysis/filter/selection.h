@@ -74,7 +74,8 @@ class Selection : NotCopied {
   void find_phases();
   bool filter_step_lines();
   void count(const Needs& needs);
-  Counted counted_in_steps(const read::Process& rank);
+  // The writers' counts, with the lines' times on the device.
+  Counted counted_in_steps(const read::Process& rank, const Counted& in_lines);
   bool moments() const { return filter_.steps || !filter_.phases.empty(); }
   std::optional<tables::StepPhase> phase_of(const read::Process& rank, const read::Row& row) const;
   Holds holds(const read::Process& rank, const read::Row& row) const;

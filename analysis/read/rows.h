@@ -49,6 +49,13 @@ struct Amounts {
   // Stops at 0. A maximum that may be from the subtracted part becomes 0: unknown.
   Amounts& operator-=(const Amounts& part);
   bool saturated() const;  // true if a sum is only a lower bound
+  // The times that lines have.
+  Amounts on_device() const {
+    return {.device_ns = device_ns,
+            .device_ns_max = device_ns_max,
+            .device_timed = device_timed,
+            .device_bytes = device_bytes};
+  }
 };
 
 struct Figure {

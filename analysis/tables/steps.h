@@ -133,9 +133,7 @@ std::map<std::int64_t, StepOf<Kind>> by_step(const run::Lines& lines, const step
     const steps::Interval& of = found.ranks.at(&rank)[key.first];
     StepOf<Kind>& step = all[of.step];
     if (found.exact) {  // keeps the writers' counts
-      sum = {.device_ns = sum.device_ns,
-             .device_timed = sum.device_timed,
-             .device_bytes = sum.device_bytes};
+      sum = sum.on_device();
     } else if (&of != std::exchange(before, &of)) {
       ++step.calling;
     }

@@ -6,10 +6,13 @@ import pathlib
 
 from lib import jobs
 from lib.loops import Loop
+from lib.rankfile import parsed
 from lib.tool import tprof
 
 STEPS = 8
 KIB, MIB = 1 << 10, 1 << 20
+_, AUTOGRAD = jobs.THREADS
+BUCKETS = set(jobs.BUCKETS.values())
 LAYERS = (16 * KIB, 16 * KIB + 64, 40 * KIB)  # elements of float32 that a rank has of each
 
 
@@ -78,38 +81,40 @@ def sums(calls) -> dict[str, tuple[int, int]]:
     }
 
 
+def tell_steps(file: pathlib.Path, begins: list[float], first: int = 1) -> None:
+    """Adds to a rank's file the lines with which the library tells the counts of each step."""
+    lines = parsed(file)
+    calls = [x for x in lines if x["ph"] == "X" and x.get("cat") in BUCKETS]
+    ends = [*begins[1:], calls[-1]["ts"] + 1]
+    told = []
+    for step, (begin, end) in enumerate(zip(begins, ends, strict=True), start=first):
+        rows: dict[str, dict] = {}
+        for x in calls:
+            if not begin <= x["ts"] < end:
+                continue
+            args, size = x["args"], x["args"]["bytes"]
+            dtype = args.get("dtype", "uint8")
+            row: dict = {"bucket": x["cat"], "name": args.get("op", x["name"]), "dtype": dtype, "comm": None}
+            row |= {key: args[key] for key in ("comm", "device", "host_memory") if key in args}
+            row |= {"bytes_class": size.bit_length() - 1} | ({"thread": "autograd"} if x["tid"] == AUTOGRAD else {})
+            row = rows.setdefault(json.dumps(row), row | dict.fromkeys(("calls", "count", "elements", "bytes", "host_ns"), 0))
+            of_call = (1, args.get("count", size), size // jobs.SIZES.get(dtype, 1), size, round(1000 * x["dur"]))
+            for key, value in zip(("calls", "count", "elements", "bytes", "host_ns"), of_call, strict=True):
+                row[key] += value
+        args = {"step": step, "ts": begin, "dur": end - begin, "rows": list(rows.values())}
+        told.append({"name": "tprof_step", "ph": "M", "pid": calls[0]["pid"], "tid": 0, "args": args})
+    texts = file.read_text().split("\n")
+    place = next(i for i, line in enumerate(texts) if '"tprof_clock"' in line)
+    texts[place:place] = [jobs.json_of(line) + "," for line in told]
+    file.write_text("\n".join(texts))
+
+
 def leave_step_lines(loop: Loop, folder: pathlib.Path) -> None:
     """Makes of each rank's file what TPROF_EVENTS=off leaves: no call has a line, and each step tells its counts."""
-    ends = [*loop.steps[1:], loop.at]
-    for rank, of_rank in enumerate(loop.job.ranks):
-        lines = []
-        for step, (begin, end) in enumerate(zip(loop.steps, ends, strict=True), start=1):
-            rows: dict[tuple, list[int]] = {}
-            for op in of_rank.ops:
-                if not begin <= op.at < end:
-                    continue
-                size = jobs.bytes_of(op, len(loop.job.comms[op.comm]) if op.comm is not None else 1)
-                place: dict = {"comm": None, "device": rank % 8}
-                if op.comm is not None:
-                    place = {"comm": of_rank.order.index(op.comm) + 1}
-                key = (op.function, op.dtype, size.bit_length() - 1, op.autograd, json.dumps(place))
-                row = rows.setdefault(key, [0, 0, 0])
-                for i, value in enumerate((1, op.count, size)):
-                    row[i] += value
-            told = [
-                {"bucket": jobs.BUCKETS[name], "name": name, "dtype": dtype, **json.loads(place),
-                 "bytes_class": bytes_class, **({"thread": "autograd"} if autograd else {}), "calls": n, "count": count,
-                 "elements": size // jobs.SIZES.get(dtype, 1), "bytes": size, "host_ns": 5000 * n}
-                for (name, dtype, bytes_class, autograd, place), (n, count, size) in rows.items()
-            ]  # fmt: skip
-            at = begin * jobs.STEP_NS + rank % 7
-            args = {"step": step, "ts": at / 1000, "dur": (end - begin) * jobs.STEP_NS / 1000, "rows": told}
-            lines.append(jobs.json_of({"name": "tprof_step", "ph": "M", "pid": rank, "tid": 0, "args": args}))
-        file = folder / f"rank-{rank:05}.json"
-        kept = [line for line in file.read_text().split("\n") if '"ph":"X"' not in line]
-        place = next(i for i, line in enumerate(kept) if '"tprof_clock"' in line)
-        kept[place:place] = [line + "," for line in lines]
-        file.write_text("\n".join(kept))
+    for file in folder.glob("rank-*.json"):
+        rank = int(file.stem.split("-")[1])
+        tell_steps(file, [(begin * jobs.STEP_NS + rank % 7) / 1000 for begin in loop.steps])
+        file.write_text("\n".join(line for line in file.read_text().split("\n") if '"ph":"X"' not in line))
 
 
 def add_copies_within(file: pathlib.Path, autograd: tuple[int, int], other: tuple[int, int], **more: int) -> None:

@@ -7,6 +7,7 @@ import dataclasses
 
 import pytest
 from generator import causes, rank_files
+from lib.filtered import tell_steps
 from lib.rankfile import parsed
 from lib.tool import summary_of, tprof
 
@@ -43,10 +44,16 @@ def calls_of(file):
                    steps[at][1] if at >= 0 else None, times.get((round(1000 * x["ts"]), x["tid"])))  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=["hsdp", "zero3_offload"])
+@pytest.fixture(scope="module", params=[("hsdp", False), ("zero3_offload", False), ("hsdp", True)], ids=str)
 def made(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp(request.param) / "job"
-    rank_files.write(causes.case(request.param, 8, None, 3, STEPS), folder, 3)
+    """A job whose steps are ranges, or whose library also told the counts of each step."""
+    job, told = request.param
+    folder = tmp_path_factory.mktemp(job) / "job"
+    rank_files.write(causes.case(job, 8, None, 3, STEPS), folder, 3)
+    if told:
+        for file in folder.glob("rank-*.json"):
+            begins = (x["ts"] for x in parsed(file) if x.get("cat") == "NVTX" and x["name"].startswith("step "))
+            tell_steps(file, sorted(begins), first=0)
     calls = [call for file in sorted(folder.glob("rank-*.json")) for call in calls_of(file)]
     assert any(call.device_ns for call in calls) and {call.step for call in calls} >= set(range(STEPS))
     return folder, calls
