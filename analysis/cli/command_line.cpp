@@ -65,6 +65,9 @@ void take(const Option& option, std::vector<std::string> values) {
     throw CLI::ValidationError(option.list().back(),
                                fmt::format("expected {}; found {}", what, found));
   };
+  if (!option.is_argument() && std::ranges::find(values, "") != values.end()) {
+    refuse("a value", "none: is a variable unset?");
+  }
   const std::vector<std::string> words = option.words();
   if (!words.empty() && std::ranges::find(words, values[0]) == words.end()) {
     refuse("one of " + option.value, values[0]);

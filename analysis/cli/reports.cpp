@@ -268,7 +268,7 @@ int diff_runs(const Options& o) {
   const Input in_a(o, read::trace_files({o.run_a}));
   const Input in_b(o, read::trace_files({o.run_b}));
   const filter::Filter& only = in_a.only;
-  const filter::Needs needs{.steps = !o.no_lines};
+  const filter::Needs needs{.steps = !o.no_lines, .any = false};
   const check::Findings findings_a = findings_of(in_a);
   const check::Findings findings_b = findings_of(in_b);
   const filter::Selection asked_a(in_a.lines, only, needs);

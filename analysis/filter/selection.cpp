@@ -315,6 +315,9 @@ void Selection::count(const Needs& needs) {
     const Counted in_lines = groups == nullptr ? Counted() : groups->found;
     rows_[p] = filtered(*p, by_steps ? counted_in_steps(*p, in_lines) : in_lines, by_steps);
   }
+  if (needs.any && none_pass()) {
+    throw read::BadInput("no call passes the filters: " + filter_.words.sentence());
+  }
   say(without_line_, "left out");
   say(other_, "counted as phase other");
   if (launches_ == 0) return;
@@ -322,6 +325,21 @@ void Selection::count(const Needs& needs) {
       "{} of CUDA graphs in these steps {} left out, as steps don't count what they move",
       launches_ == 1 ? "1 launch" : text::thousands(launches_) + " launches",
       launches_ == 1 ? "is" : "are"));
+}
+
+// False if there is no call, or if it is unknown whether some pass.
+bool Selection::none_pass() const {
+  const auto has_calls = [](const read::Rows& rows) {
+    return std::ranges::any_of(rows, [](const read::Row& row) { return row.amounts.calls != 0; });
+  };
+  const auto counted = [&](const Process* p) { return has_calls(read::rows_of(*p)); };
+  const auto passed = [&](const Process* p) {
+    const auto [in_lines, left_out] = lines_of(*p);
+    return rows_.empty() ? in_lines == 0 || in_lines != left_out : has_calls(rows_.at(p));
+  };
+  return launches_ == 0 && without_line_.empty() && !(rows_.empty() && lines_of_.empty()) &&
+         std::ranges::any_of(job_.processes, counted) &&
+         std::ranges::none_of(job_.processes, passed);
 }
 
 void Selection::say(const CallsOfBuckets& calls, std::string_view where) {

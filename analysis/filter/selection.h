@@ -32,6 +32,7 @@ struct Needs {
   bool device_times = false;  // set Chosen::time, for readers that see only device times
   Comes ranks = Comes::alone;
   bool left_out = false;  // count the calls in lines that are not chosen
+  bool any = true;        // refuse filters that no call passes
 };
 
 // The key that a row and the lines of its calls share, without the thread, which lines and steps do
@@ -74,6 +75,7 @@ class Selection : NotCopied {
   void find_phases();
   bool filter_step_lines();
   void count(const Needs& needs);
+  bool none_pass() const;
   // The writers' counts, with the lines' times on the device.
   Counted counted_in_steps(const read::Process& rank, const Counted& in_lines);
   bool moments() const { return filter_.steps || !filter_.phases.empty(); }

@@ -193,7 +193,6 @@ def test_settings_versions_and_hosts_that_differ_are_listed(tmp_path):
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ("", "some of calls, elements"),
         ("call", "some of calls, elements"),
         ("calls,", "some of calls, elements"),
         ("calls bytes", "some of calls, elements"),

@@ -36,6 +36,9 @@ BAD = [
     (("--sizes", "1Q"), "--sizes: expected bytes of a call such as 1M-64M, 64K-, -4K or 32768, found '1Q'"),
     (("--sizes", "64M-1M"), "--sizes: expected bytes of a call such as 1M-64M, 64K-, -4K or 32768, found '64M-1M'"),
     (("--sizes", "-"), "--sizes: expected bytes of a call such as 1M-64M, 64K-, -4K or 32768, found '-'"),
+    (("--ranks", ""), "--ranks: expected a value; found none: is a variable unset? (see tprof {command} --help)"),
+    (("--phase", ""), "--phase: expected a value; found none: is a variable unset? (see tprof {command} --help)"),
+    (("--sizes", "1T-"), "no call passes the filters: only sizes 1T-"),
     (("--phase", "sideways"), "--phase: expected load, forward, backward, optimizer, other, found 'sideways'"),
 ]  # fmt: skip
 
@@ -45,7 +48,11 @@ BAD = [
 def test_bad_values_are_refused_alike_by_all_commands(made, tmp_path, command, options, line):
     _, _, folder = made
     option, value = options
-    assert line_of_error(*arguments(command, folder, tmp_path), f"{option}={value}") == line
+    if command == "diff" and line.startswith("no call passes"):
+        return  # the other run may have such calls
+    words = [f"{option}={value}"] if value else [option, value]
+    refused = line_of_error(*arguments(command, folder, tmp_path), *words)
+    assert refused == line.format(command=command)
     assert not (tmp_path / "m.json").exists() and not (tmp_path / "csv").exists()
 
 
