@@ -8,8 +8,12 @@
 
 #include "export/pen.h"
 #include "interpose/format/memory.h"
+#include "interpose/format/settings.h"
+#include "interpose/format/step_mark.h"
 #include "read/node_metrics.h"
 #include "read/window_files.h"
+#include "tables/comms.h"
+#include "tables/rank_calls.h"
 
 namespace tprof::trace_export {
 
@@ -84,11 +88,15 @@ const std::regex* kept_of(std::string_view kind) {
       // In a merged trace "AllGather 32 KiB"
       {"function",
        std::regex(
-           "(nccl|cu)[A-Za-z0-9_]{0,46}|"
+           "_{0,2}(nccl|cu)[A-Za-z0-9_]{0,46}|"
            "(AllGather|ReduceScatter|AllReduce|Broadcast|Bcast|Reduce|AlltoAll|Gather|Scatter|"
            "Send|Recv|PutSignal|Signal|WaitSignal|EpDispatch|EpCombine|EpComplete|Group|"
            "H2D|D2H|D2D|H2H|Managed)"
            "( [0-9]+([.][0-9]{2})? ([KMGTPE]i)?B)?")},
+      {"thread", std::regex("pt_(autograd_[0-9]{1,5}|data_[a-z]{0,9})")},
+      {"domain", std::regex("tprof|NCCL")},
+      {"category", std::regex("phase|step")},
+      {"filters", std::regex("only [A-Za-z0-9_*,; -]{1,200}")},
       {"lane", std::regex("thread_name|thread_sort_index|exposed|bytes/s|step -?[0-9]+")},
       {"version", std::regex("[0-9][A-Za-z0-9.+-]{0,47}")},
       {"id", std::regex("[0-9a-fA-F]{0,48}")},
@@ -146,9 +154,30 @@ std::string window_file(Pseudonyms& names, std::string_view file) {
                                          : names.of("file", file) + ".window-0.json";
 }
 
+// Steps and phases are known by the names of their ranges.
+std::string range_name(Pseudonyms& names, std::string_view name) {
+  constexpr const char* kOfPhases[] = {"load batch", "forward", "backward", "optimizer step",
+                                       "other"};
+  static_assert(std::size(kOfPhases) == std::size(tables::kStepPhaseNames));
+  std::int64_t number = 0;
+  const bool is_phase =
+      std::ranges::find(tables::kStepPhaseNames, name) != std::end(tables::kStepPhaseNames);
+  if (is_phase || !step_name(name, number).empty()) return std::string(name);
+  const auto phase = tables::phase_of_name(name);
+  return names.of(phase ? kOfPhases[static_cast<std::size_t>(*phase)] : "range", name);
+}
+
+// The role of a communicator is known by its name.
+std::string communicator_name(Pseudonyms& names, std::string_view name) {
+  const std::string_view role = tables::role_of_name(name);
+  return names.of(role.empty() ? "name" : role, name);
+}
+
 std::string made(Pseudonyms& names, std::string_view kind, std::string_view name) {
   if (kind == "library") return library_path(names, name);
   if (kind == "process") return process_title(names, name);
+  if (kind == "range") return range_name(names, name);
+  if (kind == "name") return communicator_name(names, name);
   if (kind == "window") return window_file(names, name);
   if (kind == "handle") return "0x" + std::to_string(names.number(kind, name));
   return is_kept(kind, name) ? std::string(name) : names.of(kind, name);
@@ -166,10 +195,28 @@ auto& entry(Map& map, std::string_view key) {
   return known == map.end() ? map[std::string(key)] : known->second;
 }
 
+// Returns the value of TPROF_STEP with the range's or function's name as it is in the lines.
+std::string step_value(Pseudonyms& names, const StepMark& mark, std::string_view value) {
+  const std::size_t begin = value.find(':') + 1;
+  return std::string(value.substr(0, begin)) +
+         names.shown(mark.by == StepBy::range ? "range" : "function", mark.name) +
+         std::string(value.substr(begin + mark.name.size()));
+}
+
 // Returns a setting's value. Keeps what names no folder, user or host: numbers, lists of them,
-// sizes, and the words that settings have. Everything else gets a number.
+// sizes, the words that settings have, and all that a setting accepts that does not accept just any
+// text. Everything else gets a number.
 std::string setting_value(Pseudonyms& names, std::string_view name, std::string_view value) {
   if (name == "TPROF_RUN_ID") return names.of("run", value);
+  const auto* own = std::ranges::find(kSettings, name, &SettingInfo::name);
+  if (own != std::end(kSettings) && own->accepts(value)) {
+    StepMark mark;
+    const bool is_step = own == &info(Setting::step) && parse_step_mark(value, mark);
+    if (is_step && !mark.name.empty()) return step_value(names, mark, value);
+    if (value == own->fallback || !(own->accepts("x") || own->accepts("/x"))) {
+      return std::string(value);
+    }
+  }
   if (is_kept("numbers", value) || std::ranges::find(kWords, value) != kWords.end()) {
     return std::string(value);
   }

@@ -5,14 +5,16 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 
 import pytest
+from generator import causes, rank_files
 from lib.build import BUILD, GOLDEN, REPO
 from lib.contract import CONTRACT, SCHEMA
 from lib.rankfile import lines_of
-from lib.tool import generate, tprof
+from lib.tool import generate, told, tprof
 
 NAME = "Gromit"  # in every place where a trace can say whose it is
 
@@ -266,6 +268,106 @@ def test_killed_job_is_recovered_on_the_way_and_names_nobody(tmp_path):
     text = "".join(file.read_text() for file in files)
     for name in filter(None, private):
         assert name not in text
+
+
+FACTS = ("kind", "severity", "bucket", "role", "told_by", "phase")
+
+
+def facts(value, key=""):
+    """Returns keys, numbers and the words that are no names."""
+    if isinstance(value, dict):
+        return {k: facts(inner, k) for k, inner in value.items()}
+    if isinstance(value, list):
+        return [facts(inner, key) for inner in value]
+    return value if not isinstance(value, str) or key in FACTS else "text"
+
+
+@pytest.mark.parametrize("cause", ["gather_twice", "late_prefetch", "slow_gpu"])
+def test_what_is_found_out_is_the_same(cause, tmp_path):
+    rank_files.write(causes.case("fsdp", 4, cause, 3, 6), tmp_path / "job", 3)
+    anonymized(tmp_path / "job", tmp_path / "out")
+    found = told("report", tmp_path / "out")[1]
+    assert any(f["cost"] for f in found["findings"])
+    assert facts(found) == facts(told("report", tmp_path / "job")[1])
+    for command in (("summary", "--by", "phase"), ("summary", "--by", "comm"), ("check",), ("doctor",)):
+        before, after = (told(command[0], tmp_path / folder, *command[1:])[1] for folder in ("job", "out"))
+        assert facts(after) == facts(before), command
+
+
+KEPT = {
+    "TPROF_TIMING": ("host", "events", "events:16", "cupti"),
+    "TPROF_EVENTS": ("all",),
+    "TPROF_CALLSITE": ("native", "python", "both"),
+    "TPROF_SCHEDULE": ("profiler", "ctl", "wait=5,warmup=1,active=3,repeat=2"),
+    "TPROF_METRICS": ("100ms,gpus",),
+    "TPROF_SIZES": ("1M-64M,-4K",),
+    "TPROF_RANKS": ("0-7,64", "all"),
+    "TPROF_STEP": ("auto", "period", "call:ncclAllReduce@128", "nvtx:forward"),
+    "TPROF_RING_DIR": ("auto",),
+    "TPROF_NVTX": ("nccl",),
+}
+REPLACED = {
+    "TPROF_TIMING": NAME,
+    "TPROF_STEP": f"nvtx:{NAME}",
+    "TPROF_OPS": NAME,
+    "TPROF_OUTPUT_DIR": f"/{NAME}",
+    "TPROF_RING_DIR": f"/{NAME}",
+    "TPROF_DRIVER": NAME,
+}
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "kept"),
+    [(name, value, True) for name, values in KEPT.items() for value in values]
+    + [(name, value, False) for name, value in REPLACED.items()],
+)
+def test_a_settings_value_stays_if_it_is_one_of_its_own_words(setting, value, kept, tmp_path):
+    text = (GOLDEN / "two_ranks/rank-00000.json").read_text()
+    (tmp_path / "rank-00000.json").write_text(re.sub('"config":{[^}]*}', f'"config":{{"{setting}":"{value}"}}', text))
+    (file,) = anonymized(tmp_path / "rank-00000.json", tmp_path / "out")
+    (header,) = (line["args"] for line in lines(file) if line["name"] == "tprof_header")
+    assert (header["config"][setting] == value) == kept
+    assert NAME not in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"name":"python"', '"name":"pt_autograd_3"'),
+        ('"name":"python"', '"name":"pt_data_pin"'),
+        ('"name":"tp"', '"name":"tensor-1"'),
+        ('"name":"ncclSend"', '"name":"__cudaLaunchKernel"'),
+    ],
+)
+def test_names_by_which_readers_go_tell_them_the_same(before, after, tmp_path):
+    secret = {"tensor-1": f"{NAME}_tp"}
+    text = (GOLDEN / "two_ranks/rank-00000.json").read_text()
+    name = after.split('"')[3]
+    (tmp_path / "rank-00000.json").write_text(text.replace(before, f'"name":"{secret.get(name, name)}"'))
+    (file,) = anonymized(tmp_path / "rank-00000.json", tmp_path / "out")
+    assert after in file.read_text() and NAME not in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("ProfilerStep#7", "ProfilerStep#7"),
+        ("forward", "forward"),
+        (f"{NAME} forward", "forward-1"),
+        (f"Optimizer.step#{NAME}.step", "optimizer step-1"),
+        (f"{NAME} load_data", "load batch-1"),
+        (f"{NAME} 7", "range-1"),
+    ],
+)
+def test_ranges_stay_the_steps_and_phases_that_they_are(name, shown, tmp_path):
+    generate(tmp_path / "job", 1, 10)
+    file = tmp_path / "job/rank-00000.json"
+    text = file.read_text()
+    line = {"cat": "NVTX", "ph": "X", "name": name, "pid": 0, "tid": 1, "ts": 1.0, "dur": 1.0, "args": {}}
+    at = text.index('{"name":"tprof_ledger"')
+    file.write_text(text[:at] + json.dumps(line, separators=(",", ":")) + ",\n" + text[at:])
+    (copy,) = anonymized(tmp_path / "job", tmp_path / "out")
+    assert [line["name"] for line in lines(copy) if line.get("cat") == "NVTX"] == [shown]
 
 
 def test_a_folder_that_holds_something_is_not_written_to(tmp_path):
