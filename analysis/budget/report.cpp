@@ -219,7 +219,7 @@ std::string to_json(const job::Job& job, const Measured& m, const Compared& c) {
               {"other_steps", json_of(c.other_steps)},
               {"explained_by", c.sentences},
               {"notes", c.notes}};
-  if (!c.only.empty()) all["only"] = report::only_json(c.only, {});
+  if (!c.only.sentence().empty()) all["only"] = report::only_json(c.only, {});
   return report::printed(all, 2);
 }
 

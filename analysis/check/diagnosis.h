@@ -27,7 +27,6 @@ enum Asked : unsigned { kCheck = 1, kSummary = 2, kDoctor = 4, kWhole = 8, kStan
 
 struct Options {
   Asked asked = kCheck;
-  bool whole_job = true;                         // report ranks without a trace as missing
   const filter::Calls* comms = nullptr;          // only these; null: all
   bool read_lines = true;                        // else only the ledgers are used
   std::int64_t stuck_after_ns = 30'000'000'000;  // for a process that still runs

@@ -13,7 +13,7 @@ using read::Process;
 
 void missing_ranks(const Case& c, Findings& found) {
   const auto& missing = c.job.missing;
-  if (missing.empty() || !c.options.whole_job) return;
+  if (missing.empty()) return;
   const text::Ranks ranks(missing);
   std::vector<std::int64_t> left;  // of a file, at least
   for (const read::Skipped& s : c.skipped) {
@@ -31,7 +31,7 @@ void missing_ranks(const Case& c, Findings& found) {
 
 // A communicator may show missing ranks that the world size does not.
 void missing_members(const Case& c, Findings& found) {
-  if (!c.options.whole_job) return;
+  if (c.job.part) return;
   for (const Process* p : c.job.processes) {
     if (p->end == read::End::lost) return;  // some of its communicators may not have been written
   }

@@ -229,7 +229,7 @@ int merge(const Options& o) {
   filter::Words told = in.only.words;
   if (!told.comms.empty()) told.comms = "some";
   const trace_export::Merged merged{trace_export::parts_of(in.traces, nodes, members), others,
-                                    members, axis.clocks(), told.sentence()};
+                                    members, axis.clocks(), told.sentence("")};
   trace_export::Output output(o.output, gzip, require_replaceable);
   {
     std::uint64_t all = 0;
@@ -276,7 +276,8 @@ int export_traces(const Options& o) {
                             .processes = processes,
                             .base_time_ns = axis.base_ns(processes),
                             .clocks = axis.sentence(),
-                            .asked = in.only.words.empty() ? nullptr : &asked};
+                            .asked = in.only.words.empty() ? nullptr : &asked,
+                            .only = in.only.words.sentence()};
   for (const read::Process* p : processes) {
     const auto number = static_cast<std::int64_t>(of.ranks.size());
     of.ranks[p] = {number, axis.placement(*p, number, of.base_time_ns)};

@@ -27,7 +27,9 @@ Input::Input(const Options& o, const std::vector<read::TraceFile>& files, read::
     : only(filter::parsed(o.only)),
       traces(load(files, o.team, wanted)),
       job(job::one_job(traces, o.choice)),
-      lines(lines_of(job, traces)) {}
+      lines(lines_of(job, traces)) {
+  only.words.merged = job.only;
+}
 
 run::Lines lines_of(const job::Job& job, const read::Traces& traces) {
   const auto progress = std::make_shared<Progress>("reading lines", traces.traces.size());
@@ -35,10 +37,8 @@ run::Lines lines_of(const job::Job& job, const read::Traces& traces) {
 }
 
 check::Findings findings_of(const Input& input) {
-  const std::string& ranks = input.only.words.ranks;
-  return check::diagnose(
-             filter::with_ranks(input.job, ranks), input.traces,
-             {.asked = check::kSummary, .whole_job = ranks.empty(), .read_lines = false})
+  return check::diagnose(filter::with_ranks(input.job, input.only.words.ranks), input.traces,
+                         {.asked = check::kSummary, .read_lines = false})
       .findings;
 }
 
@@ -96,8 +96,8 @@ int say_findings(const job::Job& job, const read::Traces& traces) {
 }
 
 void say_filter(const filter::Selection& asked) {
-  if (asked.words().empty()) return;
-  text::say("note: {}\n", text::printable(asked.words().sentence()));
+  const std::string only = asked.words().sentence();
+  if (!only.empty()) text::say("note: {}\n", text::printable(only));
   for (const std::string& note : asked.notes()) {
     text::say("note: {}\n", text::printable(note));
   }

@@ -25,7 +25,7 @@ struct Input : NotCopied {
   Input(const Options& o, const std::vector<read::TraceFile>& files,
         read::Wanted wanted = read::Wanted::lines);
 
-  const filter::Filter only;
+  filter::Filter only;
   read::Traces traces;
   const job::Job job;
   const run::Lines lines;

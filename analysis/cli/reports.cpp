@@ -218,8 +218,7 @@ int check(const Options& o) {
   const job::Job job = filter::with_ranks(in.job, only.ranks);
   const filter::Calls comms(in.only, job);
   const check::Diagnosed diagnosed = check::diagnose(
-      lines_of(job, in.traces), {.whole_job = only.ranks.empty(),
-                                 .comms = in.only.comms.empty() ? nullptr : &comms,
+      lines_of(job, in.traces), {.comms = in.only.comms.empty() ? nullptr : &comms,
                                  .read_lines = !o.no_lines,
                                  .stuck_after_ns = seconds(o.stuck_after_s).count()});
   show(o.json ? report::to_json(diagnosed, only) : report::to_text(diagnosed, only), o.json);

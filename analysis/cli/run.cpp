@@ -112,9 +112,9 @@ std::string why_it_ended(const job::Job& job, const read::Traces& traces, bool r
 void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
                    const std::string& run_id, bool failed) {
   const read::Traces traces = load(files.ours);
-  const std::vector<job::Job> jobs = job::jobs_of(job::processes_of(traces));
+  std::vector<job::Job> jobs = job::jobs_of(job::processes_of(traces));
   const bool is_short = bytes_of(files) <= kMostBytes;
-  for (const job::Job& job : jobs) {
+  for (job::Job& job : jobs) {
     const bool last = &job == &jobs.back();
     const std::string run = !last && !job.restarted ? job.label : files.other_runs ? run_id : "";
     const std::string which = typed({folder}, {run, 0});
@@ -122,7 +122,11 @@ void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
       text::say("\n{}", why_it_ended(job, traces, is_short, which));
       continue;
     }
-    tables::Summary s = tables::summarise(run::Lines(job, traces), {.whole_job = !files.others});
+    if (files.others) {
+      job.part = true;
+      job.missing.clear();
+    }
+    tables::Summary s = tables::summarise(run::Lines(job, traces), {});
     report::TextOptions options = {.width = 80};
     if (files.others) {
       options.next = {"tprof report " + which + "  (all hosts)"};

@@ -162,7 +162,7 @@ Run look_at(const filter::Selection& asked, const check::Findings& findings,
   const why::Times times = why::times_of(calls, job, found);
   run.by_devices = times.known();
   if (run.by_devices) put_lengths(times, by_number);
-  if (run.by_devices && run.only.empty()) {
+  if (run.by_devices && run.only.sentence().empty()) {
     run.slow_ranks = why::ranks_that_hold_up(lines, found, std::move(calls), times);
   }
   if (const auto& only = asked.filter().steps) {

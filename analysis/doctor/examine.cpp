@@ -325,6 +325,7 @@ Report report_of_traces(const job::Job& job, const read::Traces& traces) {
   r.fact("run", job.label);
   r.fact("processes", fmt::format("{}{}", job.processes.size(),
                                   job.ranks.empty() ? "" : ", ranks " + text::ranges(job.ranks)));
+  if (!job.only.empty()) r.fact("merged", "with " + job.only);
   fact_of_each(r, job, "command", [](const Process& p) { return p.header.command; });
   fact_of_each(r, job, "NCCL", [](const Process& p) { return p.header.nccl_path; });
   fact_of_each(r, job, "CUDA", [](const Process& p) { return p.header.cudart_path; });

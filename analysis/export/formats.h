@@ -40,6 +40,7 @@ struct Exported {
   std::int64_t base_time_ns = 0;  // CLOCK_REALTIME at ts 0
   std::string clocks{};           // a sentence about the alignment of hosts; empty: one host
   const filter::Selection* asked = nullptr;  // null: all calls
+  std::string only{};                        // its filters, and those of an earlier merge
 
   // Shows the lines of one rank to the visitor that make(rank) returns (run/lines.h).
   template <typename Make>

@@ -264,8 +264,7 @@ void write_tables(const Exported& of, TableWriter& to,
   const char* how = of.found.how == steps::How::mark ? "mark" : "period";
   to.row(TableName::job,
          {kTablesVersion, kVersion, of.job.run_id, of.job.attempt, of.job.world_size,
-          of.base_time_ns, of.clocks, if_(known, how), if_(known, of.found.whole_steps),
-          of.asked == nullptr ? "" : of.asked->words().sentence()});
+          of.base_time_ns, of.clocks, if_(known, how), if_(known, of.found.whole_steps), of.only});
   std::size_t done = 0;
   for (const Process* p : of.processes) {
     of.show(*p, [&](const Process& rank) {

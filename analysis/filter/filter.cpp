@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
+#include <utility>
 
 #include "interpose/format/settings.h"
 #include "read/error.h"
@@ -96,13 +97,14 @@ std::vector<std::pair<const char*, std::string>> Words::given() const {
   return all;
 }
 
-std::string Words::sentence() const {
-  std::string all;
+std::string Words::sentence(std::string_view before_merged) const {
+  std::string all = merged.empty() ? "" : std::string(before_merged) + merged;
+  const char* before = all.empty() ? "only " : "; only ";
   for (const auto& [name, value] : given()) {
     const bool one = value.find_first_of(",-") == std::string::npos;
     std::string_view shown = name;
     if (one && (shown == "ranks" || shown == "steps")) shown.remove_suffix(1);
-    all += fmt::format("{}{} {}", all.empty() ? "only " : ", ", shown, value);
+    all += fmt::format("{}{} {}", std::exchange(before, ", "), shown, value);
   }
   return all;
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,11 +30,12 @@ struct Words {
   std::string sizes{};
   std::string comms{};
   std::string phases{};
+  std::string merged{};  // those of the merge that wrote the trace, as a sentence; these are done
 
   bool of_calls() const;  // any except --ranks
   bool empty() const { return ranks.empty() && !of_calls(); }
-  // "only ranks 0-3, steps 10-19"; empty: all.
-  std::string sentence() const;
+  // "only ranks 0-3, steps 10-19", after those of the merge; empty: all.
+  std::string sentence(std::string_view before_merged = "merged with ") const;
   // The given ones with their names: "ranks", "steps", ...
   std::vector<std::pair<const char*, std::string>> given() const;
 };

@@ -108,6 +108,7 @@ job::Job with_ranks(const job::Job& whole, const std::string& ranks, Comes how) 
   }
   job.ranks.assign(left.begin(), left.end());
   job.missing.clear();
+  job.part = true;
   return job;
 }
 

@@ -334,10 +334,12 @@ Job job_of(Processes processes) {
     if (h.world_size) job.world_size = std::max(job.world_size.value_or(0), *h.world_size);
     if (h.rank && (job.ranks.empty() || job.ranks.back() != *h.rank)) job.ranks.push_back(*h.rank);
     if (h.rank) held.insert(*h.rank);
+    if (job.only.empty()) job.only = p->only;
     job.from_ns = std::min(job.from_ns, h.base_time_ns);
     job.until_ns = std::max(job.until_ns, last_heard_ns(*p));
   }
-  for (std::int64_t rank = 0; rank < job.world_size.value_or(0); ++rank) {
+  job.part = job.only.find("only rank") != std::string::npos;
+  for (std::int64_t rank = 0; !job.part && rank < job.world_size.value_or(0); ++rank) {
     if (!held.contains(rank)) job.missing.push_back(rank);
   }
   Processes holders;

@@ -18,7 +18,10 @@ struct Job {
   std::string run_id;                           // empty: none
   std::vector<const read::Process*> processes;  // by rank; processes without a rank last
   std::vector<std::int64_t> ranks;              // of its processes, ascending, each once
-  std::vector<std::int64_t> missing;            // ranks below the world size without a process
+  // Ranks below the world size without a process; none if some were left out on purpose.
+  std::vector<std::int64_t> missing;
+  bool part = false;  // some were left out
+  std::string only;   // the filters of the merge that wrote its trace; empty: none
   std::optional<std::int64_t> world_size;
   // Set if several processes with communicators have the same rank: groups with their own ranks,
   // joined by a communicator (a trainer and its rollout engine). Else empty.

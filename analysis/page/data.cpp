@@ -156,22 +156,27 @@ std::vector<Family> families_of(const std::vector<tables::CommSummary>& comms) {
   return families;
 }
 
+filter::Words only_words_of(const Gathered& g) {
+  return g.asked ? g.asked->only : filter::Words{.merged = g.summary.job->only};
+}
+
 // Null without filters.
 Json only_of(const Gathered& g) {
-  if (!g.asked) return {};
-  Json only = report::only_json(g.asked->only, g.asked->notes);
-  only["of"] = kOfCalls;
-  only["text"] = only_text_of(g);
+  std::string text = only_text_of(g);
+  if (text.empty()) return {};
+  Json only =
+      report::only_json(only_words_of(g), g.asked ? g.asked->notes : std::vector<std::string>());
+  if (g.asked) only["of"] = kOfCalls;
+  only["text"] = std::move(text);
   return only;
 }
 
 }  // namespace
 
 std::string only_text_of(const Gathered& g) {
-  if (!g.asked) return "";
-  std::string text =
-      g.asked->only.sentence() +
-      ": bytes, calls, operations and communicators; everything else is for the whole job.";
+  std::string text = only_words_of(g).sentence();
+  if (!g.asked) return text.empty() ? "" : text + ": what its lines don't show is not known.";
+  text += ": bytes, calls, operations and communicators; everything else is for the whole job.";
   for (const std::string& note : g.asked->notes) text += " " + note + ".";
   return text;
 }

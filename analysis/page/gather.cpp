@@ -217,13 +217,14 @@ void gather_calls(const filter::Selection& asked, Gathered& g) {
 report::Known known_of(const Gathered& g) {
   report::Known known{.whole_steps = g.summary.found.whole_steps,
                       .timed = tables::sum(g.summary.buckets).device_timed != 0,
-                      .causes = g.why.known(),
+                      .why_not = g.why.known() ? "" : g.why.why_not(),
                       .looked_for = g.why.no_causes.empty()};
   for (std::size_t b = 0; b < kBucketCount; ++b) {
     if (is_copy(static_cast<Bucket>(b))) known.copies += g.summary.buckets[b].calls;
   }
   // With device times the cost of lateness is known.
-  if (g.summary.lateness && !g.why.known()) known.late = &*g.summary.lateness;
+  if (g.summary.lateness && !g.why.known() && g.summary.job->only.empty())
+    known.late = &*g.summary.lateness;
   const std::vector<std::size_t> warm = warm_steps(g);
   if (warm.empty()) return known;
   if (g.why.known()) {  // its parts are those of the mean
@@ -246,7 +247,18 @@ void gather(const run::Lines& lines, Gathered& g) {
     g.said = check::diagnose(lines, {}, arrivals);
   }
   g.spectra = tables::spectra_of(lines);
-  why::find(lines, g.summary.found, g.why);
+  const std::string& only = lines.job().only;
+  // Without other ranks it is still known what these did, but not who is to blame.
+  const bool all_calls = only.find(", ") == only.npos && only.find("; ") == only.npos &&
+                         (only.empty() || lines.job().part);
+  if (all_calls) why::find(lines, g.summary.found, g.why);
+  if (!only.empty()) {
+    const std::string why = "the trace was merged with " + only;
+    if (!all_calls) g.why.times = why::Times{.why = why};
+    g.why.no_causes = why;
+    g.why.findings.clear();
+    std::erase_if(g.said.findings, [](const auto& f) { return f.kind == check::Kind::late; });
+  }
   choose_steps(lines, g);
   add_causes(g);
   put_in_steps(g.why, g.summary);

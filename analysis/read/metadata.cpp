@@ -257,7 +257,9 @@ void MetadataParser::dispatch(const Line& line) {
   if (!name.starts_with("tprof_")) return;  // an event whose name has escapes
   const std::optional<LineKind> kind = line_kind(name);
   if (kind == LineKind::merged) {
-    check_schema(top.get<Fields>("args"));
+    const auto args = top.get<Fields>("args");
+    check_schema(args);
+    args.may("only", only_);
     if (!processes_.empty()) throw Malformed("expected tprof_merged before any tprof_header");
     merged_ = true;
     return;
@@ -272,6 +274,7 @@ void MetadataParser::dispatch(const Line& line) {
     p.file = file_.string();
     p.offset = line.offset;
     top.need("pid", p.line_pid, "args", p.header);
+    p.only = only_;
     return;
   }
   if (processes_.empty()) throw Malformed("expected tprof_header before " + name);

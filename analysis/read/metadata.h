@@ -92,6 +92,7 @@ class MetadataParser {
   simdjson::dom::parser parser_;
   std::vector<Process> processes_;
   bool merged_;
+  text::Kept only_{};
 };
 
 }  // namespace tprof::read

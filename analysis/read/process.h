@@ -217,6 +217,7 @@ struct Process {
   std::string file;
   std::uint64_t offset = 0;  // of its header
   std::int64_t line_pid = 0;
+  text::Kept only{};  // the filters of the merge that wrote it; empty: none
   Header header;
   std::map<std::int64_t, Comm> comms;
   std::optional<Ledger> ledger;    // the last one; nullopt: unknown

@@ -395,10 +395,10 @@ std::string to_text(const job::Job& job, const Plan& plan, const Launch& launch,
   const bool above = std::ranges::any_of(plan.runs, [&](const Run& run) {
     return command_of(run, launch).size() + comment(run).size() + 4 > width;
   });
-  std::string out = fmt::format(kHead, text::printable(check::names_of(job.processes)),
-                                above ? "above" : "behind",
-                                launch.mpi ? "built with MPI=1" : "all ranks in one process");
-  out += report::only_text(plan.only, plan.notes, "# ");
+  std::string out = report::only_text(plan.only, plan.notes, "# ");
+  out += fmt::format(kHead, text::printable(check::names_of(job.processes)),
+                     above ? "above" : "behind",
+                     launch.mpi ? "built with MPI=1" : "all ranks in one process");
   for (const Run& run : plan.runs) {
     const std::string command = command_of(run, launch);
     out += above ? fmt::format("# {}\n{}\n", comment(run), broken(command, width))
@@ -425,7 +425,7 @@ std::string to_json(const job::Job& job, const Plan& plan, const Launch& launch)
               {"ranks", job.ranks},
               {"lines", runs},
               {"left", left}};
-  if (!plan.only.empty()) all["only"] = report::only_json(plan.only, plan.notes);
+  if (!plan.only.sentence().empty()) all["only"] = report::only_json(plan.only, plan.notes);
   return report::printed(all, 2);
 }
 

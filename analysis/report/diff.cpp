@@ -482,8 +482,9 @@ std::string verdict(const diff::Diff& d) {
 
 std::string to_text(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
                     const diff::Judgement& judgement, std::size_t width) {
-  std::string out = verdict(d) + "\n" + only_in_one(d) + only_text(a.only, {}, "filter: ") + "\n" +
-                    side("A", a) + side("B", b);
+  std::string out = verdict(d) + "\n" + only_in_one(d) + only_text(a.only, {}, "filter: ") +
+                    (b.only.merged == a.only.merged ? "" : only_text(b.only, {}, "filter of B: ")) +
+                    "\n" + side("A", a) + side("B", b);
   for (const std::string& note : a.notes) out += "note: A: " + text::printable(note) + "\n";
   for (const std::string& note : b.notes) out += "note: B: " + text::printable(note) + "\n";
   if (d.longer != 1) {
@@ -532,8 +533,9 @@ std::string to_json(const diff::Run& a, const diff::Run& b, const diff::Diff& d,
             {"notes", d.notes},
             {"failed", judgement.failed},
             {"not_known", judgement.unknown}};
-  if (!a.only.empty()) {
+  if (!(a.only.sentence() + b.only.merged).empty()) {
     j["only"] = only_json(a.only, a.notes);
+    if (b.only.merged != a.only.merged) j["only"]["notes"].push_back("B: " + b.only.sentence());
     for (const std::string& note : b.notes) j["only"]["notes"].push_back(note);
   }
   return printed(j);

@@ -64,14 +64,16 @@ Json to_json(const check::Findings& findings, Detail detail) {
 Json only_json(const filter::Words& only, const std::vector<std::string>& notes) {
   Json j = Json::object();
   for (const auto& [name, value] : only.given()) j[name] = value;
+  if (!only.merged.empty()) j["merged"] = only.merged;
   j["notes"] = notes;
   return j;
 }
 
 std::string only_text(const filter::Words& only, const std::vector<std::string>& notes,
                       const std::string& before) {
-  if (only.empty()) return "";
-  std::string out = before + text::printable(only.sentence()) + "\n";
+  const std::string sentence = only.sentence();
+  if (sentence.empty()) return "";
+  std::string out = before + text::printable(sentence) + "\n";
   for (const std::string& note : notes) out += before + text::printable(note) + "\n";
   return out;
 }
@@ -207,7 +209,7 @@ std::string to_json(const check::Diagnosed& said, const filter::Words& only) {
   nlohmann::ordered_json j;
   j["schema"] = "tprof-check/1";
   j["run_id"] = or_null(job.run_id);
-  if (!only.empty()) j["only"] = only_json(only, notes_of(only, *said.job));
+  if (!only.sentence().empty()) j["only"] = only_json(only, notes_of(only, *said.job));
   j["ranks"] = job.ranks;
   j["missing_ranks"] = job.missing;
   j["healthy"] = healthy(said.findings);

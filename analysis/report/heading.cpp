@@ -187,7 +187,7 @@ std::string heading(const tables::Summary& s) {
       plain ? ranks + (job.ranks.size() == n ? "" : ", " + processes) : processes,
       hosts.size() == 1 ? printable(*hosts.begin()) : check::counted(hosts.size(), "host"),
       fmt::gmtime(static_cast<std::time_t>(first / 1'000'000'000)), check::duration(last - first));
-  if (!s.only.empty()) field(out, "filter", s.only.sentence());
+  if (const std::string only = s.only.sentence(); !only.empty()) field(out, "filter", only);
   for (const std::string& note : s.notes) field(out, "", note);
   return out;
 }

@@ -145,7 +145,7 @@ std::string to_json(const tables::Summary& s, By by, bool lines) {
   Json j;
   j["schema"] = "tprof-summary/1";
   j["run_id"] = or_null(s.job->run_id);
-  if (!s.only.empty()) j["only"] = only_json(s.only, s.notes);
+  if (!s.only.sentence().empty()) j["only"] = only_json(s.only, s.notes);
   j["ranks"] = s.job->ranks;
   j["missing_ranks"] = s.job->missing;
   j["complete"] = s.complete;

@@ -195,7 +195,7 @@ JobVerdict all_well(const check::Diagnosed& said, const Known& known) {
   const std::string not_well = not_closed(ended, said);
   std::string out = not_well.empty() ? how_far(said) : not_well;
   const bool steps = known.step_ns.has_value();
-  const bool looked = known.causes && known.looked_for;
+  const bool looked = known.why_not.empty() && known.looked_for;
   const bool well = !steps || known.exposed_share <= kMuchExposed;
   if (out.empty() && std::ranges::none_of(said.communicators, sent_any)) {
     out = filled("{who}, no collectives, {copies:,} {copies?copy|copies}{steps?|; no steps found}",
@@ -207,7 +207,7 @@ JobVerdict all_well(const check::Diagnosed& said, const Known& known) {
             "unknown (TPROF_STEP=call:FUNCTION names the call that ends each step)}",
         {{"well", well && looked},
          {"made", made(said, everybody(said))},
-         {"speed", known.causes || steps}});
+         {"speed", known.why_not.empty() || steps}});
   }
   std::optional<check::Ns> step;
   std::optional<check::Percent> exposed;
@@ -215,14 +215,14 @@ JobVerdict all_well(const check::Diagnosed& said, const Known& known) {
   if (steps && known.exposed_share) exposed = {100 * *known.exposed_share};
   out += filled(
       "[; a step{whole?|, or a micro-batch of one,} takes {step} on average][, of which {exposed} "
-      "is exposed communication][, {nothing}].{told?| The causes of slow steps need times on the "
-      "device{timed?| (TPROF_TIMING=events)}.}",
+      "is exposed communication][, {nothing}].[ The causes of slow steps are not known: "
+      "{why}.]",
       {{"step", step},
        {"whole", known.whole_steps},
        {"exposed", exposed},
        {"nothing", looked && !well ? std::optional(no_cause(said)) : std::nullopt},
-       {"told", !steps || known.causes || !not_well.empty()},
-       {"timed", known.timed}});
+       {"why", steps && not_well.empty() && !known.why_not.empty() ? std::optional(known.why_not)
+                                                                   : std::nullopt}});
   JobVerdict verdict{.text = text::printable(out)};
   if (not_well.empty()) return verdict;
   verdict.severity = "note";

@@ -24,7 +24,7 @@ struct Known {
   bool whole_steps = true;                // else each may be a micro-batch
   std::optional<double> exposed_share{};  // of the steps
   bool timed = false;                     // calls were timed on the device
-  bool causes = true;                     // causes can be known, as there are device times
+  std::string why_not{};                  // a sentence: why causes can't be known; empty: they can
   bool looked_for = true;                 // a replay was possible
   std::uint64_t copies = 0;
   const check::Lateness* late = nullptr;  // null: unknown

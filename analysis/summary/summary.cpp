@@ -101,13 +101,10 @@ Summary summarise(const run::Lines& lines, const SummaryOptions& options) {
   if (options.histogram) {
     s.histogram = histogram_of(lines, *options.histogram, s.found, s.only_steps);
   }
-  s.findings = options.findings
-                   ? *options.findings
-                   : check::diagnose(job, lines.traces(),
-                                     {.asked = check::kSummary,
-                                      .whole_job = options.whole_job && s.only.ranks.empty(),
-                                      .read_lines = false})
-                         .findings;
+  s.findings = options.findings ? *options.findings
+                                : check::diagnose(job, lines.traces(),
+                                                  {.asked = check::kSummary, .read_lines = false})
+                                      .findings;
   s.complete = check::complete(job, s.findings);
   return s;
 }

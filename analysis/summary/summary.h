@@ -75,7 +75,6 @@ struct SummaryOptions {
   const filter::Selection* asked = nullptr;  // null: no filters
   // The findings about all calls; nullopt: diagnose now.
   std::optional<check::Findings> findings{};
-  bool whole_job = true;  // report missing ranks
 };
 
 // Sums up the lines' job. Loads event lines only if needed.
