@@ -41,7 +41,7 @@ struct PartOfStep {
   const char* name;
   std::int64_t ns;
 };
-std::vector<PartOfStep> parts_of(const why::Why& why);
+std::vector<PartOfStep> parts_of(const Gathered& g);
 
 // Something that was not seen. n: how much; 0: not counted.
 struct Unseen {

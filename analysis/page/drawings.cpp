@@ -39,19 +39,22 @@ std::string ranks_with_steps(const Gathered& g) {
   return known.size() == g.summary.job->ranks.size() ? "" : known.str();
 }
 
-// The means over all ranks and counted steps.
-Json mean_parts(const why::Why& why) {
-  const why::Cell& c = why.mean;
-  const double waiting = c.wait - why.unmet_ns;
+// The means over all ranks and counted steps, as parts of the mean step of the job: the time of a
+// rank includes pauses of others.
+Json mean_parts(const Gathered& g) {
+  const why::Cell& c = g.why.mean;
+  const auto step_ns = static_cast<double>(*known_of(g).step_ns);
+  const auto part = [&](double ns) { return std::llround(ns / c.length * step_ns); };
+  const double waiting = c.wait - g.why.unmet_ns;
   const bool rounded = waiting < kFloatError * c.length;
-  return {{"length_ns", std::llround(c.length)},
-          {"compute_ns", std::llround(c.compute + c.unsure / 2)},
-          {"unsure_ns", std::llround(c.unsure)},
-          {"hidden_ns", std::llround(c.hidden)},
-          {"exposed_ns", std::llround(c.exposed)},
-          {"waiting_ns", rounded ? 0 : std::llround(waiting)},
-          {"unmet_ns", std::llround(rounded ? c.wait : why.unmet_ns)},
-          {"idle_ns", std::llround(c.idle() + c.unsure / 2)}};
+  return {{"length_ns", part(c.length)},
+          {"compute_ns", part(c.compute + c.unsure / 2)},
+          {"unsure_ns", part(c.unsure)},
+          {"hidden_ns", part(c.hidden)},
+          {"exposed_ns", part(c.exposed)},
+          {"waiting_ns", rounded ? 0 : part(waiting)},
+          {"unmet_ns", part(rounded ? c.wait : g.why.unmet_ns)},
+          {"idle_ns", part(c.idle() + c.unsure / 2)}};
 }
 
 Json extremes_of(const Grid& grid) {
@@ -76,9 +79,9 @@ Json bar_of(const TimelineRank& r, const Bar& b, std::size_t name, InStep in_ste
 
 }  // namespace
 
-std::vector<PartOfStep> parts_of(const why::Why& why) {
-  if (!why.known()) return {};
-  const Json p = mean_parts(why);
+std::vector<PartOfStep> parts_of(const Gathered& g) {
+  if (!g.why.known()) return {};
+  const Json p = mean_parts(g);
   const auto ns = [&](const char* key) { return p[key].get<std::int64_t>(); };
   std::vector<PartOfStep> all = {
       {"compute", "computation alone", ns("compute_ns") - ns("hidden_ns")},
@@ -92,7 +95,7 @@ std::vector<PartOfStep> parts_of(const why::Why& why) {
   std::erase_if(all, [&](PartOfStep& part) {
     part.ns = std::max<std::int64_t>(part.ns, 0);
     return part.key == std::string_view("unmet") &&
-           static_cast<double>(part.ns) < kLeastUnmet * why.mean.length;
+           static_cast<double>(part.ns) < kLeastUnmet * p["length_ns"].get<double>();
   });
   return all;
 }
@@ -115,7 +118,7 @@ Json step_of(const Gathered& g) {
   };
   const std::size_t last = warm.empty() ? 0 : warm.size() - 1;
   Json shares = Json::array();
-  for (const PartOfStep& p : parts_of(g.why)) shares.push_back({p.key, p.name, p.ns});
+  for (const PartOfStep& p : parts_of(g)) shares.push_back({p.key, p.name, p.ns});
   const bool known = g.why.known();
   const bool none = found.steps.empty();
   return {{"steps", g.lengths.size()},
@@ -133,7 +136,7 @@ Json step_of(const Gathered& g) {
           {"exposed_share", or_null(time.exposed_share)},
           {"parts_why", known ? Json() : Json("not known: " + g.why.why_not() + ".")},
           {"causes_why", g.why.no_causes.empty() ? Json() : Json(g.why.no_causes + ".")},
-          {"parts", known ? mean_parts(g.why) : Json()},
+          {"parts", known ? mean_parts(g) : Json()},
           {"shares", std::move(shares)},
           {"bins", pairs_of(bins, found.steps)},
           {"longest_ns", longest}};

@@ -227,11 +227,7 @@ report::Known known_of(const Gathered& g) {
     known.late = &*g.summary.lateness;
   const std::vector<std::size_t> warm = warm_steps(g);
   if (warm.empty()) return known;
-  if (g.why.known()) {  // its parts are those of the mean
-    known.step_ns = std::llround(g.why.mean.length);
-    known.exposed_share = g.why.mean.exposed / g.why.mean.length;
-    return known;
-  }
+  if (g.why.known()) known.exposed_share = g.why.mean.exposed / g.why.mean.length;
   double sum = 0;
   for (const std::size_t at : warm) sum += static_cast<double>(*g.lengths[at]);
   known.step_ns = std::llround(sum / static_cast<double>(warm.size()));

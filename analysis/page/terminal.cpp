@@ -91,8 +91,8 @@ std::string step_lines(const Gathered& g) {
   if (step["parts"].is_null()) {
     return out + wrapped("  computed, hidden, idle: " + step["parts_why"].get<std::string>(), 2);
   }
-  for (const PartOfStep& part : parts_of(g.why)) {
-    const double share = static_cast<double>(part.ns) / g.why.mean.length;
+  for (const PartOfStep& part : parts_of(g)) {
+    const double share = static_cast<double>(part.ns) / step["mean_ns"].get<double>();
     out += fmt::format("  {:<23} {:>10} {:>6.1f}% {}\n", part.name, check::duration(part.ns),
                        100 * share, bar(share));
   }

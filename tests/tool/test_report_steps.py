@@ -4,7 +4,7 @@ import re
 import statistics
 
 import pytest
-from generator import habits, rank_files
+from generator import causes, habits, rank_files
 from generator.loop import MS, Loop
 from lib.tool import told
 
@@ -114,3 +114,12 @@ def test_all_steps_in_which_a_rank_is_slow_are_listed_for_programs(tmp_path):
     assert ", 2,4,7-9,12,15,20: " in slow["text"]
     always = report_of(COMPUTING.but(gpu={2: 3.0}), tmp_path / "always")[1]
     assert [f["in_steps"] for f in always["findings"] if f["kind"] == "slow_gpu"] == [None]
+
+
+@pytest.mark.parametrize("steps", [2, 4, 12])
+@pytest.mark.parametrize("cause", ["slow_sometimes", "slow_gpu", None])
+def test_the_mean_is_between_the_shortest_and_the_longest_step_and_the_parts_add_up_to_it(tmp_path, cause, steps):
+    rank_files.write(causes.case("fsdp", 4, cause, 5, steps), tmp_path / "job", 5)
+    step = told("report", tmp_path / "job")[1]["step"]
+    assert step["least_ns"] <= step["mean_ns"] <= step["most_ns"]
+    assert sum(ns for _, _, ns in step["shares"]) == pytest.approx(step["mean_ns"], rel=1e-3)
