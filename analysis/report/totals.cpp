@@ -74,9 +74,9 @@ Notes notes(const tables::Summary& s, const Amounts& all) {
   return notes_if(
       {{all.exposure_known != 0,
         fmt::format(
-            "exposed: while the device computed nothing; known for {} of {} timed calls{}",
-            thousands(all.exposure_known), thousands(all.device_timed),
-            some_left ? "; shown for buckets in which it is known for at least half of them" : "")},
+            "exposed: while nothing was computed; % of the time of {} where known{}",
+            check::counted(all.exposure_known, "call"),
+            some_left ? "; shown for buckets in which it is for at least half of them" : "")},
        {s.compute.window_ns != 0, fmt::format("compute kernels: busy {} of {} of device time",
                                               ratio(s.compute.busy_ns, s.compute.window_ns),
                                               text::duration(s.compute.window_ns))}});

@@ -199,6 +199,7 @@ def test_a_share_of_exposed_time_that_says_nothing_of_most_calls_is_not_shown(kn
     assert (ends["ALLREDUCE"], ends["ALL"]) == ("5.00 us (50.0%)" if share else "-",) * 2
     first = "(50.0% exposed)" if share else "50.0% of 4 of 9 timed calls exposed, unknown for the others"
     assert first in text.split("\n\n")[0]
+    assert f"% of the time of {known} calls where known" in text
     reduced = told("summary", tmp_path / "job")[1]["buckets"]["ALLREDUCE"]
     assert (reduced["exposure_known"], reduced["exposed_ns"]) == (known, 5000)
     live = [line.split() for line in tprof("top", tmp_path / "job", "--once").stdout.splitlines()]
