@@ -64,7 +64,9 @@ std::map<std::string, Counted> by_reason(const Case& c, Counts read::Footer::*co
     if (!p->footer) continue;
     for (const auto& [reason, n] : (*p->footer).*counts) {
       if (n == 0) continue;
-      auto& [sum, who] = all[reason];
+      // Without lines there is no window.
+      const std::string_view setting = reason == "window" ? read::no_lines_by(*p) : "";
+      auto& [sum, who] = all[setting.empty() ? reason : std::string(setting)];
       if (p->lane == 0) sum = read::saturated_sum(sum, n);
       who.push_back(p);
     }

@@ -414,6 +414,15 @@ std::string joined_id(const Roots& roots, const Handle& handle, int generations 
 
 }  // namespace
 
+std::string_view no_lines_by(const Job& job) {
+  std::string_view by;
+  for (const Process* p : job.processes) {
+    by = read::no_lines_by(*p);
+    if (by.empty()) break;
+  }
+  return by;
+}
+
 std::vector<Job> jobs_of(const Processes& processes) {
   refuse_copies(processes);
   std::vector<Part> parts = connected(processes);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "read/load.h"
@@ -33,6 +34,9 @@ struct Job {
   bool restarted = false;            // restarted by its launcher
   std::string beside;                // a sentence about other jobs that were found; empty: none
 };
+
+// The setting by which no call gets a line, such as "TPROF_EVENTS=off"; empty: some may get one.
+std::string_view no_lines_by(const Job& job);
 
 // Divides processes into jobs. Shared communicator ids connect the processes of a job, and so does
 // a parent that started another process of its rank. The others are joined by rendezvous, by

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "interpose/format/setting_values.h"
+
 namespace tprof::read {
 namespace {
 
@@ -167,6 +169,13 @@ const Process& lane_of_call(const Process& any, const std::optional<std::int64_t
 bool wants_lines(const Process& p, Bucket bucket) {
   if (kBuckets[static_cast<std::size_t>(bucket)].lines) return true;
   return p.header.config.get("TPROF_EVENTS") == "all";
+}
+
+std::string_view no_lines_by(const Process& p) {
+  if (p.header.config.get("TPROF_EVENTS") == "off") return "TPROF_EVENTS=off";
+  RankList ranks;
+  const bool known = parse_ranks(p.header.config.get("TPROF_RANKS", "all"), ranks);
+  return known && p.header.rank && !ranks.has(*p.header.rank) ? "TPROF_RANKS" : "";
 }
 
 }  // namespace tprof::read

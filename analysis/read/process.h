@@ -257,6 +257,9 @@ inline std::span<const Collectives> collectives_of(const Process& p) {
 // True if calls of this bucket get lines, while there is room.
 bool wants_lines(const Process& process, Bucket bucket);
 
+// The setting by which no call of the process gets a line, such as "TPROF_EVENTS=off"; empty: none.
+std::string_view no_lines_by(const Process& process);
+
 // True if a rank forked the process and it is no rank itself, such as a data loader.
 inline bool is_child(const Process& p) {
   return p.header.forked_from && p.header.rank && p.comms.empty();

@@ -146,9 +146,13 @@ Notes notes(const Layers& layers) {
         "outside are unknown."}});
 }
 
-std::string why_none(const Layers& layers, const steps::Found& found) {
+std::string why_none(const Layers& layers, const tables::Summary& s) {
+  const steps::Found& found = s.found;
   if (found.how == steps::How::none) {
     return "no steps are known, so no layers: " + found.why;
+  }
+  if (const std::string_view by = job::no_lines_by(*s.job); !by.empty()) {
+    return fmt::format("no call has a line ({})", by);
   }
   if (layers.unnamed.size() == found.ranks.size()) {
     return "no thread is known to be autograd's, so forward and backward passes can't be told "
@@ -178,11 +182,10 @@ std::vector<Section> layer_sections(const tables::Summary& s, For who) {
   }
   Section& left = all.emplace_back();
   left.at = "/left";
-  left.facts = {{"why", n == 0 ? Json(why_none(layers, found)) : Json()},
-                {"adds_up", layers.adds_up}};
+  left.facts = {{"why", n == 0 ? Json(why_none(layers, s)) : Json()}, {"adds_up", layers.adds_up}};
   if (n == 0) {
     left.facts["groups"] = Json::array();
-    left.lead = {"None: " + why_none(layers, found) + "."};
+    left.lead = {"None: " + why_none(layers, s) + "."};
     if (people && found.how == steps::How::none) return all;
   }
   if (n > kGroupsShown) {

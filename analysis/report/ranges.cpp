@@ -163,9 +163,11 @@ std::vector<Section> range_sections(const tables::Summary& of, For who) {
   const tables::RangeTotals totals = tables::range_totals(*of.lines);
   Section s = {.title = "NVTX ranges", .at = "", .room = {.rows = kRangesShown, .names = " names"}};
   if (totals.ranges.empty()) {
-    s.lead = {
-        "none: the program made none, or they did not arrive: they do under `tprof run`, or with "
-        "NVTX_INJECTION64_PATH set to the path of libtprof.so."};
+    const std::string_view by = job::no_lines_by(*of.job);
+    s.lead = {by.empty()
+                  ? "none: the program made none, or they did not arrive: they do under `tprof "
+                    "run`, or with NVTX_INJECTION64_PATH set to the path of libtprof.so."
+                  : fmt::format("none has a line ({}).", by)};
   } else {
     s.table = sheet(range_columns(totals.all_lines), by_time(totals), who);
   }
