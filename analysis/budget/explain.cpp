@@ -1,6 +1,7 @@
 #include "budget/budget.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <bit>
@@ -289,18 +290,48 @@ std::vector<std::string> from_ratios(const Whole& w) {
   return {};
 }
 
-std::vector<std::string> what_is(const Whole& w, const Budget& budget) {
-  std::vector<std::string> said = budget.model ? mistakes(w, *budget.model) : from_ratios(w);
-  if (!said.empty()) return said;
+std::string without_mistake(const Whole& w, const Budget& budget) {
   const std::string how = fmt::format("{}: {}", bucket_name(w.bucket), more_or_less(w));
   if (w.bucket == Bucket::BROADCAST) {
-    return {how + ", such as broadcasts of buffers (DDP's broadcast_buffers)"};
+    return how + ", such as broadcasts of buffers (DDP's broadcast_buffers)";
   }
-  if (budget.model && is_gradients(w.bucket) && w.gradients != 0) {
-    return {fmt::format("{}: gradients of {} elements are reduced, but --params says {}", how,
-                        elements(w.gradients), elements(budget.model->params))};
+  const bool gradients = budget.model && is_gradients(w.bucket) && w.gradients != 0;
+  if (gradients && elements(w.gradients) != elements(budget.model->params)) {
+    return fmt::format("{}: gradients of {} elements are reduced, but --params says {}", how,
+                       elements(w.gradients), elements(budget.model->params));
   }
-  return {how + ", and no known mistake explains it"};
+  return how + ", and no known mistake explains it";
+}
+
+// Says which of the models that a job may be taken for explain all that it moved; empty: none does,
+// or the budget's own.
+std::string other_ways(const std::map<Bucket, Whole>& wholes, const Budget& budget) {
+  if (!budget.model || budget.model->ways.size() != 1) return "";
+  std::vector<std::string_view> all;
+  for (const Way way : {Way::ddp, Way::fsdp, Way::zero1, Way::zero2, Way::zero3}) {
+    const auto explains = [&](bool keeps) {
+      Model changed = *budget.model;
+      changed.ways = {way};
+      changed.keeps = keeps;
+      const auto moved = [&](const Limit& limit) {
+        return is_copy(limit.bucket) || wholes.contains(limit.bucket);
+      };
+      const auto expected_too = [&](const auto& of) {
+        const Whole& w = of.second;
+        return is_copy(w.bucket) ||
+               (limit_of(changed, w.bucket) ? fits(w, changed) : w.moved.calls == 0);
+      };
+      return std::ranges::all_of(expected(changed), moved) &&
+             std::ranges::all_of(wholes, expected_too);
+    };
+    const auto* row = std::ranges::find(kWays, way, &WayRow::way);
+    if (!explains(false) && !explains(true)) continue;
+    if (way == budget.model->ways[0]) return "";
+    all.push_back(row->name);
+  }
+  if (all.empty()) return "";
+  return fmt::format("this looks like {}, not {}", fmt::join(all, " or "),
+                     std::ranges::find(kWays, budget.model->ways[0], &WayRow::way)->name);
 }
 
 }  // namespace
@@ -309,7 +340,6 @@ std::vector<std::string> explain(std::span<const Row> rows, const Budget& budget
   std::map<Bucket, Whole> wholes;
   for (const Row& row : rows) {
     Whole& w = wholes[row.limit.bucket];
-    w.bucket = row.limit.bucket;
     w.within = w.within && row.within;
     w.moved += row.moved;
     w.small = row.small;
@@ -322,12 +352,18 @@ std::vector<std::string> explain(std::span<const Row> rows, const Budget& budget
   }
   const double all_reduced = wholes[Bucket::ALLREDUCE].moved.elements;
   const double scattered = wholes[Bucket::RESHARDING].moved.elements;
+  for (auto& [bucket, whole] : wholes) whole.bucket = bucket;
   std::vector<std::string> all;
   for (auto& [bucket, whole] : wholes) {
     if (whole.within) continue;
     whole.all_reduced = all_reduced;
     whole.gradients = scattered != 0 ? scattered : all_reduced;
-    const std::vector<std::string> said = what_is(whole, budget);
+    std::vector<std::string> said =
+        budget.model ? mistakes(whole, *budget.model) : from_ratios(whole);
+    if (said.empty()) {
+      if (const std::string ways = other_ways(wholes, budget); !ways.empty()) return {ways};
+      said.push_back(without_mistake(whole, budget));
+    }
     all.insert(all.end(), said.begin(), said.end());
   }
   return all;

@@ -169,6 +169,16 @@ def test_too_small_a_number_of_parameters_is_no_missing_no_sync(divisor, tmp_pat
     assert "either --params is too small, or" in said or f"gradients of {reduced:,} elements are reduced" in said
 
 
+@pytest.mark.parametrize(("layout", "is_", "asked"), [("fsdp", "fsdp", "ddp"), ("fsdp", "fsdp", "zero1"), ("ddp", "ddp", "zero2")])
+def test_a_job_of_another_kind_than_asked_is_known_as_one(layout, is_, asked, tmp_path):
+    model = job(tmp_path / "job", layout)
+    assert told("budget", tmp_path / "job", *options_of(model, is_))[0] == 0
+    code, report = told("budget", tmp_path / "job", *options_of(model, asked))
+    (said,) = report["explained_by"]
+    assert code == 1 and said.startswith("this looks like ") and said.endswith(f", not {asked}")
+    assert is_ in said.split(",")[0].split()
+
+
 def accumulating(folder, **more):
     """Writes a DDP job of 12 steps of four micro-batches that nobody marked. Returns the options of its budget."""
     loop = habits.Loop(ranks=2, steps=12, layers=4, micro_batches=4, **more)
