@@ -165,6 +165,14 @@ Times times_of(const run::Run& run, const job::Job& job, const steps::Found& fou
   leave_out_unknown(times);
   find_usual(times);
   if (!times.counted().empty()) return times;
+  const auto computes = [](const run::Rank& rank) {
+    return !rank.work.empty() ||
+           std::ranges::any_of(rank.calls.is, [](const run::Is& is) { return is.launch; });
+  };
+  if (std::ranges::none_of(run.ranks, computes)) {
+    times.why = "no kernel of the program was seen on the devices";
+    return times;
+  }
   times.why =
       "there are no two consecutive steps with device times of all ranks (this needs "
       "TPROF_TIMING=events for all calls, lines of all ranks, windows of at least two steps)";

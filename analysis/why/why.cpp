@@ -47,7 +47,7 @@ struct Modelled {
     if (run.no_room_for != 0) {
       why_not = needs_room(run);
     } else if (!run.timed()) {
-      why_not = "nothing was timed on the device";
+      why_not = "calls of fewer than two ranks were timed on the device";
     } else if (measured == 0) {
       why_not = "they need steps after the first one, and no calls are in such steps";
     } else if (!model->graph().sound()) {
