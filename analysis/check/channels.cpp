@@ -237,6 +237,13 @@ void RankCalls::end() {
   all.shrink_to_fit();
 }
 
+std::optional<std::int64_t> RankCalls::entered_ns() const {
+  std::optional<std::int64_t> entered;
+  for (const Event& e : open) entered = std::max(entered, std::optional(e.ts_ns));
+  for (const read::LifeCall& c : open_life) entered = std::max(entered, std::optional(c.ts_ns));
+  return entered;
+}
+
 bool RankCalls::knows_last() const {
   if (!last || !rank_.footer || rank_.end == read::End::partial) return false;
   const auto without_line = [&](const read::Row& row) {

@@ -70,7 +70,8 @@ struct RankCalls {
   void device_time(const read::DeviceTime& t);
   void end();
 
-  bool knows_last() const;  // the ring has it, or every call has a line
+  bool knows_last() const;                         // the ring has it, or every call has a line
+  std::optional<std::int64_t> entered_ns() const;  // the last call that never returned
   // True if the device is known to have finished this collective; to have finished only those
   // before it.
   bool is_through(std::int64_t comm, std::uint64_t seq) const;

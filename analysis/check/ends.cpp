@@ -268,14 +268,12 @@ std::optional<std::int64_t> quiet_ns(const Processes& processes, const Case& c) 
   };
   std::map<std::string_view, Times> of_host;
   for (const Process* p : processes) {
-    const auto& open = c.calls(*p).open;
+    const auto entered = c.calls(*p).entered_ns();
     const auto idle_since = idle_since_ns(*p, c);
-    if (!idle_since && open.empty()) return std::nullopt;
+    if (!idle_since && !entered) return std::nullopt;
     auto& [last, until] = of_host[p->header.boot_id];
     last = std::max(last, idle_since.value_or(INT64_MIN));
-    for (const read::Event& e : open) {
-      last = std::max(last, p->header.base_time_ns + e.ts_ns);
-    }
+    if (entered) last = std::max(last, p->header.base_time_ns + *entered);
     const std::int64_t end = end_ns(*p);
     until = run ? std::max(until.value_or(end), end) : std::min(until.value_or(end), end);
   }
@@ -290,6 +288,13 @@ std::optional<std::int64_t> quiet_ns(const Processes& processes, const Case& c) 
 std::optional<Ns> stood_ns(const Processes& processes, const Case& c) {
   const auto quiet = quiet_ns(processes, c);
   return quiet && *quiet > kStandsNs ? std::optional(Ns{*quiet}) : std::nullopt;
+}
+
+bool stand(const Processes& processes, const Case& c) {
+  const bool run =
+      std::ranges::any_of(processes, [](const Process* p) { return p->end == End::running; });
+  const auto quiet = stood_ns(processes, c);
+  return quiet && (!run || quiet->n >= c.options.stuck_after_ns);
 }
 
 // Processes of one host share its clock. Between hosts, the first collective of a communicator

@@ -48,6 +48,9 @@ std::optional<std::int64_t> quiet_ns(const Processes& processes, const Case& c);
 // The same if it was long enough to say that the job stood still; else nullopt.
 std::optional<Ns> stood_ns(const Processes& processes, const Case& c);
 
+// True if it was long enough to say that none of these goes on: a running job has more time.
+bool stand(const Processes& processes, const Case& c);
+
 // The largest possible difference of two processes' clocks; nullopt if unknown: then their times
 // can't be compared.
 std::optional<std::int64_t> clock_doubt_ns(const read::Process& a, const read::Process& b,

@@ -138,10 +138,7 @@ void add_unmatched(const Communicator& c, const Pair& p, Findings& found) {
 // True if nobody goes on: then a missing end will never come.
 bool stands(const Communicator& comm, const Case& c) {
   if (std::ranges::all_of(comm.members, &Member::closed)) return true;
-  const auto quiet = stood_ns(processes_of(comm.members), c);
-  const bool runs = std::ranges::any_of(
-      comm.members, [](const Member& m) { return m.process->end == read::End::running; });
-  return quiet && (!runs || quiet->n > c.options.stuck_after_ns);
+  return stand(processes_of(comm.members), c);
 }
 
 // Compares the ledgers' sums if lines are missing.

@@ -47,7 +47,7 @@ std::vector<Stuck> stuck_calls(const Case& c, const Waits& waits) {
   std::vector<Stuck> all;
   std::set<const Process*> known;
   std::set<std::pair<std::size_t, std::uint64_t>> collectives;  // that were looked at
-  const bool stands = stood_ns(c.job.processes, c).has_value();
+  const bool stands = stand(c.job.processes, c);
   for (const Process* p : c.job.processes) {
     const auto front = waits.fronts.find(p);
     if (front == waits.fronts.end() || known.contains(p) || (p->end != End::dumped && !stands)) {

@@ -151,8 +151,6 @@ class Finder {
     for (const Operation& o : case_.calls(p).all) {
       if (front != nullptr && front->ts_ns <= o.ts_ns) continue;
       const Membership* in = case_.membership(p, o.comm);
-      const OpenCall* open = entered(&p, o.channel());
-      if (open != nullptr && *open->seq <= o.seq) continue;  // its host has not enqueued it
       if (in != nullptr && is_left(*in->member, o)) front = &o;
     }
     if (front != nullptr) waits_.fronts[&p] = front;
@@ -160,7 +158,8 @@ class Finder {
   bool is_left(const Member& m, const Operation& o) const {
     if (o.message()) return m.dumped();  // a dump has only messages that have not ended
     const auto ended = ended_by(m, case_);
-    return ended && *ended <= o.seq && (o.bytes != 0 || m.dumped());
+    // If its call has not returned, the host may not have enqueued it.
+    return ended && *ended <= o.seq && m.did(o.seq) && (o.bytes != 0 || m.dumped());
   }
 
   // A device waits in its oldest call for ranks that have not called it, or whose devices are at an
@@ -254,7 +253,7 @@ class Finder {
   // True if the process will make no further call: it ended before the other one, or no rank makes
   // calls any more. Otherwise its message may be on its way when a job is killed.
   bool will_not_come(const Process& p, const Process& other) {
-    if (!stands_) stands_ = stood_ns(case_.job.processes, case_).has_value();
+    if (!stands_) stands_ = stand(case_.job.processes, case_);
     return p.end == End::closed || is_as_of_now(p) || *stands_ || ended_before(p, other, case_);
   }
 
@@ -328,8 +327,8 @@ const Missed& Waits::add(Missed one) {
 bool on_its_way(const Process& p, const Case& c) {
   if (c.older.has(&p)) return true;
   if (p.end != End::running) return false;
-  const auto idle = idle_ns(p, c);
-  return !idle || *idle < c.options.stuck_after_ns;
+  const auto quiet = quiet_ns({&p}, c);
+  return !quiet || *quiet < c.options.stuck_after_ns;
 }
 
 Waits waits_of(const Case& c) {

@@ -86,6 +86,12 @@ def ended(until_s, end="recovered", ops=REDUCED):
     return {"ops": list(ops), "end": end, "until": until_s * SECOND}
 
 
+def came_late(at_s):
+    """All run, and were seen after 200 s: rank 1 is in the call that the others made after 60 s."""
+    inside = in_the_last(200, "snapshot", dataclasses.replace(REDUCED[3], at=at_s * SECOND))
+    return paused(3, dict.fromkeys((0, 2), ended(200, "snapshot")) | {1: inside})
+
+
 def went_on(next_s):
     after = Op("ncclAllReduce", LATER + next_s * SECOND, 32, 0, "float32", "sum")
     rest = dict.fromkeys((0, 2), ended(200, ops=[*REDUCED, after]))
@@ -184,6 +190,11 @@ JOBS = {
         f"not there {beyond} s behind a collective, others {how}":
             (paused(3, dict.fromkeys((0, 2), in_the_last(200, how)) | {1: known_until(60 + beyond)}), [("hang", ranks, 3)])
         for how in ("recovered", "snapshot") for beyond, ranks in ((-1, [0, 2]), (29, [0, 2]), (31, [1]))
+    },
+    # A rank that came lately may go on, whatever it did before.
+    **{
+        f"came {ago} s ago, after a pause": (came_late(200 - ago), found)
+        for ago, found in ((5, []), (29, []), (31, [("hang", [1], 3)]))
     },
     "inside by a snapshot, and others went on by then": (went_on(1), [("hang", [1], 3)]),
     "inside by a snapshot, and others went on later": (went_on(50), [("not_closed", [0, 2], ANY)]),
