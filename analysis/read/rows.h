@@ -56,6 +56,7 @@ struct Amounts {
             .device_timed = device_timed,
             .device_bytes = device_bytes};
   }
+  bool operator==(const Amounts&) const = default;
 };
 
 struct Figure {

@@ -168,7 +168,7 @@ void keep_epoch(read::Process& p, std::int64_t epoch) {
     const std::uint64_t unfinished = row.amounts.unfinished;
     row.amounts -= rows[row];
     row.amounts.unfinished = unfinished;  // as of the end
-    if (row.amounts.calls + row.amounts.failed + unfinished != 0) own.rows.push_back(row);
+    if (row.amounts != Amounts()) own.rows.push_back(row);
   }
   for (read::Collectives& c : own.collectives) {
     const auto earlier = std::ranges::find(before.collectives, c.comm, &read::Collectives::comm);

@@ -148,6 +148,28 @@ def test_reset_begins_the_programs_totals_anew(tmp_path):
         assert "--by" not in wrong or "--epoch works with --by size, comm or dtype, not step" in done.stderr
 
 
+def test_a_time_that_is_read_after_a_reset_is_of_the_next_epoch(tmp_path):
+    """The program's totals and the trace agree on that, and no epoch loses what another has."""
+    figures = ("calls", "device_timed", "device_ns")
+
+    def summed(*epochs, buckets):
+        return [sum(of[bucket][figure] or 0 for of in epochs for bucket in buckets if bucket in of) for figure in figures]
+
+    with commanded(tmp_path, TPROF_TIMING="events") as job:
+        job.does("step", 3)
+        job.does("reset")  # before the times of these are read
+        job.does("gather", 2)
+        until(lambda: summary_of(job.traces)["buckets"]["ALL"]["device_timed"] == 3 + 3 + 2)
+        (live,) = (json.loads(said)["buckets"] for said in job.does("totals"))
+        job.ends()
+    first, second, whole = (summary_of(job.traces, *epoch)["buckets"] for epoch in (["--epoch", 0], ["--epoch", 1], []))
+    for bucket in ("ALLGATHER", "RESHARDING", "ALL"):
+        assert summed(second, buckets=[bucket]) == summed(live, buckets=[bucket]), bucket
+        assert summed(first, second, buckets=[bucket]) == summed(whole, buckets=[bucket]), bucket
+    assert summed(live, buckets=["ALLGATHER", "RESHARDING"]) == summed(live, buckets=["ALL"])
+    assert second["RESHARDING"]["calls"] == 0 and second["RESHARDING"]["device_timed"] > 0
+
+
 def test_an_epoch_that_a_killed_process_ended_is_known(tmp_path):
     with commanded(tmp_path) as job:
         job.does("gather", 3)
