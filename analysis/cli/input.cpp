@@ -87,12 +87,12 @@ bool begins_with(const fs::path& file, std::string_view text) {
 }
 
 int say_findings(const job::Job& job, const read::Traces& traces) {
-  const auto said = check::diagnose(job, traces, {.asked = check::kWhole, .read_lines = false});
-  for (const check::Finding& f : said.findings) {
+  auto said = check::diagnose(job, traces, {.asked = check::kWhole, .read_lines = false});
+  for (check::Finding& f : said.findings) {
+    if (f.kind != check::Kind::unreadable) f.severity = check::Severity::note;
     text::say("{}", report::to_text(f, report::Detail::brief));
   }
-  const bool unreadable = std::ranges::any_of(traces.skipped, &read::Skipped::unreadable);
-  return unreadable ? kFinding : kOk;
+  return check::healthy(said.findings) ? kOk : kFinding;
 }
 
 void say_filter(const filter::Selection& asked) {

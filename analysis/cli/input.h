@@ -43,8 +43,8 @@ bool say_if_none_yet(const fs::path& folder);
 // True if the file begins with the text, so it is ours and may be replaced.
 bool begins_with(const fs::path& file, std::string_view text);
 
-// Prints findings about the traces on standard error. Returns the exit code of a command that
-// succeeded with them.
+// Prints findings about the traces on standard error. Returns the exit code of a command that does
+// not judge the job: only files that were left out are an error.
 int say_findings(const job::Job& job, const read::Traces& traces);
 
 // Returns the findings about the chosen ranks. Call it before a filter reduces the ledgers.

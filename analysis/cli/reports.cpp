@@ -202,7 +202,9 @@ int summary(const Options& o) {
                              .breaks = columns_of_terminal().has_value(),
                              .next = next_of(o, in.traces, s)}));
   }
-  return s.complete ? kOk : kFinding;
+  const bool error = std::ranges::any_of(
+      s.findings, [](const check::Finding& f) { return f.severity == check::Severity::error; });
+  return s.complete && !error ? kOk : kFinding;
 }
 
 int check(const Options& o) {

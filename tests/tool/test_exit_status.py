@@ -1,7 +1,9 @@
 """Ranks that ended by themselves with a status other than 0 are told, and those that ended well are not."""
 
+import re
+
 import pytest
-from lib import jobs
+from lib import faults, handmade, jobs
 from lib.tool import generate, told, tprof
 
 
@@ -46,6 +48,39 @@ def test_who_ended_first_is_said_with_its_status_and_once(tmp_path):
     (finding,) = [f for f in found["findings"] if f["severity"] != "note"]
     assert (finding["kind"], finding["ranks"]) == ("stopped", [0])
     assert finding["text"].startswith("rank 0 ended first: exited with status 1 at 2025-11-21 ")
+
+
+@pytest.fixture(params=["well", "a rank is not here", "a rank is lost", "a bad setting", "different", "killed", "a bad line"])
+def traces(request, tmp_path):
+    job = faults.pin(jobs.healthy(3, 20, 5, [[0, 1, 2]]), 0)
+    if request.param == "different":
+        job = faults.plant_skipped(job, 1, 0, 9)
+    if request.param == "killed":
+        job = faults.plant_hung(job, 1, 0, 9)[0]
+    if request.param == "a rank is lost":
+        job.ranks[1].end = "lost"
+    if request.param == "a bad setting":
+        job.ranks[1].header["config"] = handmade.header()["args"]["config"] | {"TPROF_CALLSITE": "1"}
+    file = job.write(tmp_path / "job") / "rank-00001.json"
+    if request.param == "a rank is not here":
+        file.unlink()
+    if request.param == "a bad line":
+        file.write_text(file.read_text().replace('"seq":5', '"seq":-5', 1))
+    return tmp_path / "job"
+
+
+@pytest.mark.parametrize(
+    "command", ["summary", "check", "doctor", "merge -o x.json", "export --sqlite x.db", "export --csv x", "replay"]
+)
+def test_an_error_is_said_by_no_command_that_succeeds(traces, command):
+    """Nor a warning, except by `summary`, which judges whether its counts are whole. Commands that only write from the
+    traces succeed if they had all of them."""
+    name, *options = command.split()
+    done = tprof(name, traces, *options, cwd=traces.parent)
+    said = re.findall("^(error|warning): ", done.stdout + done.stderr, re.MULTILINE)
+    assert done.returncode in (0, 1)
+    assert ("error" in said) <= (done.returncode == 1) <= bool(said), done
+    assert not said or done.returncode == 1 or name == "summary", done
 
 
 @pytest.mark.parametrize("command", ["summary", "check"])
