@@ -159,7 +159,7 @@ void not_compared(const Case& c, Findings& found) {
 
 bool in_force(const Variables& set, Setting opt_in) {
   const auto found = set.find(std::string(info(opt_in).name));
-  return found != set.end() && !is_off(found->second);
+  return found != set.end() && is_on(found->second);
 }
 
 std::optional<Limit> limit_of(std::string_view note, const std::vector<const Variables*>& all_set) {

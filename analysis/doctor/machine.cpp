@@ -128,17 +128,38 @@ void left_rings(const fs::path& output, Report& report) {
   }
 }
 
-void settings(const check::Variables& env, Report& report) {
+// A name in TPROF_OPS that no bucket and no function of the library has; nullopt: none.
+std::optional<std::string> unknown_in(std::string_view ops, const Library& library) {
+  std::optional<std::string> unknown;
+  if (ops == info(Setting::ops).fallback) return unknown;
+  each_item(ops, [&](std::string_view op) {
+    const auto same = [&](std::string_view name) { return matches(op, name); };
+    const bool known = std::ranges::any_of(kBuckets, same, &BucketInfo::name) ||
+                       std::ranges::any_of(library.elf.defines, same);
+    if (!known) unknown = op;
+    return known;
+  });
+  return unknown;
+}
+
+void settings(const Library& library, const check::Variables& env, Report& report) {
   std::ranges::copy_if(env, std::inserter(report.settings, report.settings.end()),
                        [](const auto& set) { return set.first.starts_with("TPROF_"); });
   check::settings(report.settings, {}, report.findings);
+  const SettingInfo& ops = info(Setting::ops);
+  if (const auto unknown = unknown_in(report.in_force(ops), library)) {
+    report.find(Kind::bad_setting, {{"name", std::string(ops.name)},
+                                    {"value", report.in_force(ops)},
+                                    {"unknown", *unknown},
+                                    {"values", std::string(ops.values)}});
+  }
   const auto queues = env.find("CUDA_DEVICE_MAX_CONNECTIONS");
   if (queues != env.end() && queues->second == "1" &&
       report.in_force(info(Setting::timing)).starts_with("events")) {
     report.find(Kind::one_queue, {{"who", std::nullopt}, {"events", true}, {"gathers", false}});
   }
   const auto off = report.settings.find(std::string(info(Setting::disable).name));
-  if (off == report.settings.end() || is_off(off->second)) return;
+  if (off == report.settings.end() || !is_on(off->second)) return;
   report.find(Kind::disabled, {{"value", off->second}});
 }
 
@@ -269,7 +290,7 @@ std::string preload_list(const fs::path& library) {
 void examine_machine(const Library& library, Report& report) {
   const auto env = environment();
   loads(library, report);
-  settings(env, report);
+  settings(library, env, report);
   const auto value = [&](Setting s) { return report.in_force(info(s)); };
   std::uint64_t quota = 0;
   parse_bytes(value(Setting::quota), quota);

@@ -53,7 +53,7 @@ void each_named_window(const Source& rank_file, F&& f) {
 }  // namespace
 
 bool has_window_files(const Header& header) {
-  return header.window_of.empty() && !is_off(header.config.get(info(Setting::window_files).name));
+  return header.window_of.empty() && is_on(header.config.get(info(Setting::window_files).name));
 }
 
 std::optional<NamedWindow> named_window(std::string_view line) {

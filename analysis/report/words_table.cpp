@@ -362,7 +362,10 @@ constexpr Words kWords[] = {
     {Say::missed_of, "{missed} of {name} (counted: {counted})"},
     {Say::misspelt_setting, "{name} is not a setting, so it does nothing",
      "{nearest?did you mean |the settings are in the README}[{nearest}?]"},
-    {Say::bad_setting, "{name}={value} is not understood; {fallback} is used", "expected {values}"},
+    {Say::bad_setting,
+     "{name}={value} is not understood[: no bucket or function is named {unknown}][; {fallback} is "
+     "used]",
+     "expected {values}"},
     {Say::versions_differ, "the ranks have different versions of {what}: {values}",
      "give all ranks the same libraries"},
     {Say::settings_differ, "{what}: {values}",

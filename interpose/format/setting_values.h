@@ -153,13 +153,13 @@ inline bool parse_ring_dir(std::string_view v, FolderText& to) {
   return parse_text(v == kAutoFolder ? "" : v, to) && (v == kAutoFolder || v.starts_with('/'));
 }
 
-// True if the value of an on/off setting means off.
-constexpr bool is_off(std::string_view v) {
-  return v.empty() || v == "0" || v == "off" || v == "false" || v == "no";
+// True if the value of a setting of 0 or 1 means 1.
+constexpr bool is_on(std::string_view v) {
+  return v == "1" || v == "on" || v == "true" || v == "yes";
 }
 inline bool parse_switch(std::string_view v, bool& on) {
-  on = !is_off(v);
-  return true;
+  on = is_on(v);
+  return on || v == "0" || v == "off" || v == "false" || v == "no";
 }
 inline bool parse_on_off(std::string_view v, bool& on) {
   on = v == "on";

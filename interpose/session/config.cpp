@@ -55,7 +55,7 @@ void name_unknown_settings() {
 }  // namespace
 
 bool disabled_by_environment() {
-  return !is_off(text_of(info(Setting::disable).name.data()));
+  return is_on(text_of(info(Setting::disable).name.data()));
 }
 
 NvtxRanges nvtx_by_environment() {

@@ -57,6 +57,8 @@ TEST_CASE("a good value is taken, and a bad one costs a line and the default") {
          return c.events == EventLines::off ? 0 : c.events == EventLines::all ? 2 : 1;
        },
        "1", "off=0|on=1|all=2", "ON|1|offf"},
+      {"TPROF_MEMORY", [](const Config& c) { return std::uint64_t{c.memory}; }, "0",
+       "0=0|off=0|no=0|false=0|1=1|on=1|yes=1|true=1", "2|01|-1|ON|please"},
       {"TPROF_COPY_ELEMENT_SIZE",
        [](const Config& c) { return std::uint64_t{c.copy_element_size}; }, "1", "1=1|2=2|4=4|8=8",
        "0|3|16|two"},
@@ -98,13 +100,15 @@ TEST_CASE("TPROF_RANKS lists ranks and ranges") {
   CHECK(read_with("TPROF_RANKS", std::string(300, '1')).config.ranks.all);
 }
 
-TEST_CASE("TPROF_DISABLE is whatever does not say no") {
+TEST_CASE("TPROF_DISABLE is what says yes") {
   const auto disabled = [](const std::string& value) {
     const Environment environment(Variables{{"TPROF_DISABLE", value}});
     return disabled_by_environment();
   };
-  for (const std::string no : {"", "0", "off", "no", "false"}) CHECK_FALSE(disabled(no));
-  for (const std::string yes : {"1", "on", "yes", "true", "please"}) CHECK(disabled(yes));
+  for (const std::string no : {"", "0", "off", "no", "false", "2", "please"}) {
+    CHECK_FALSE(disabled(no));
+  }
+  for (const std::string yes : {"1", "on", "yes", "true"}) CHECK(disabled(yes));
 }
 
 TEST_CASE("a name that looks like a setting's is unknown, but those of our scripts") {
