@@ -1,6 +1,7 @@
 #include "export/output.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -223,6 +224,10 @@ void Output::close() {
 
 NewOutput::NewOutput(const fs::path& name, Kind kind)
     : name_(name.has_filename() ? name : name.parent_path()), part_(name_.string() + ".part") {
+  if (name == "-") {
+    throw read::BadInput(name, fmt::format("the output is a {}, not standard output",
+                                           kind == Kind::file ? "file" : "folder"));
+  }
   std::error_code error;
   const bool exists = fs::exists(fs::symlink_status(name_, error));
   if (exists && !(kind == Kind::folder && is_empty_folder(name_))) {

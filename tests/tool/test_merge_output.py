@@ -110,8 +110,13 @@ def test_a_folder_is_no_output(traces, tmp_path):
     assert done.stderr.decode() == f"tprof: {tmp_path}/folder: can't be written: Is a directory\n"
 
 
-def test_anonymized_copies_are_no_standard_output(traces, tmp_path):
-    done = tprof("anonymize", traces, "-o", "-", cwd=tmp_path)
+@pytest.mark.parametrize("command", [
+    "anonymize -o", "export --csv", "export --parquet", "export --kineto -o", "export --inspector -o", "export --sqlite",
+])  # fmt: skip
+def test_what_needs_a_name_is_no_standard_output(traces, tmp_path, command):
+    name, *option = command.split()
+    done = tprof(name, traces, *option, "-", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "tprof: -: the copies go to a folder, not to standard output\n"
+    what = "file" if "--sqlite" in option else "folder"
+    assert done.stderr == f"tprof: -: the output is a {what}, not standard output\n"
     assert list(tmp_path.iterdir()) == [traces]
