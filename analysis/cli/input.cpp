@@ -70,7 +70,7 @@ bool say_if_none_yet(const fs::path& folder) {
   const auto is_trace = [](const read::TraceFile& file) {
     if (!read::why_no_file(file.path).empty()) return false;
     const read::Beginning begins = read::beginning_of(file.path);
-    return begins.merged || begins.header.has_value();
+    return begins.merged || begins.header || !begins.refused.empty();
   };
   if (std::ranges::any_of(read::files_in(folder), is_trace)) return false;
   text::say(

@@ -26,6 +26,10 @@ Look look_at(const std::filesystem::path& folder, const job::Choice& choice, rea
     look.job = job::one_job(look.traces, choice);
   } catch (const read::BadInput& e) {
     look.why = e.what();
+    for (const read::TraceFile& file : read::files_in(folder)) {
+      const std::string refused = read::beginning_of(file.path).refused;
+      if (!refused.empty()) throw read::BadInput(refused);  // waiting does not help
+    }
   }
   return look;
 }

@@ -20,6 +20,11 @@ class BadInput : public std::runtime_error {
                            std::string(what)) {}
 };
 
+// Another version wrote the file.
+class OtherSchema : public BadInput {
+  using BadInput::BadInput;
+};
+
 // The file is something else, or was cut before it said what it is.
 class NotATrace : public BadInput {
  public:

@@ -24,18 +24,20 @@ bool opens_array(std::string_view text) {
 
 Beginning beginning_in(const Block& first_lines) {
   if (!opens_array(first_lines.text)) return {};
-  MetadataParser parser({});
+  MetadataParser parser(first_lines.file);
   try {
     each_line(first_lines, [&](const Line& line) {
       const bool known = parser.merged() || !parser.processes().empty();
       if (!known) parser.line(line);
     });
+  } catch (const OtherSchema& e) {
+    return {.refused = e.what()};
   } catch (const BadInput&) {
     return {};
   }
-  if (parser.merged()) return {true, {}};
+  if (parser.merged()) return {.merged = true};
   if (parser.processes().empty()) return {};
-  return {false, std::move(parser.processes()[0].header)};
+  return {.header = std::move(parser.processes()[0].header)};
 }
 
 constexpr std::size_t kEdge = std::size_t{1} << 16;
@@ -348,7 +350,7 @@ Beginning beginning_of(const std::filesystem::path& file) {
     } catch (const BadInput&) {
       return {};
     }
-    if (found.merged || found.header) break;
+    if (found.merged || found.header || !found.refused.empty()) break;
   }
   return found;
 }

@@ -38,11 +38,12 @@ Trace load(const std::filesystem::path& file, Merged merged = Merged::read,
 
 // The kind of a file, judged by its first lines.
 struct Beginning {
-  bool merged = false;           // a merged trace
-  std::optional<Header> header;  // set for a rank file
+  bool merged = false;             // a merged trace
+  std::optional<Header> header{};  // set for a rank file
+  std::string refused{};           // why this tool can't read the file's schema
 };
 
-// Returns an empty one for anything else, and for unreadable files. Never throws.
+// Returns an empty one for anything else. Never throws.
 Beginning beginning_of(const std::filesystem::path& file);
 
 // Returns the path of the snapshot beside a rank file whose ring file is elsewhere.

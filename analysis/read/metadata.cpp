@@ -60,18 +60,22 @@ void identity(const Fields& args, Header& h) {
   }
 }
 
-}  // namespace
+struct UnknownSchema : Malformed {
+  using Malformed::Malformed;
+};
 
-static void check_schema(const Fields& args) {
+void check_schema(const Fields& args) {
   const auto schema = args.get<std::string>("schema");
   if (schema == kSchema) return;
   if (schema.starts_with("tprof/")) {
-    throw Malformed("written by tprof " + args.get_or<std::string>("tprof_version") +
-                    " in schema " + schema + "; this tprof reads " + kSchema +
-                    ": use the tprof that belongs to the library");
+    throw UnknownSchema("written by tprof " + args.get_or<std::string>("tprof_version") +
+                        " in schema " + schema + "; this tprof reads " + kSchema +
+                        ": use the tprof that belongs to the library");
   }
-  throw Malformed("expected schema " + std::string(kSchema) + ", found '" + schema + "'");
+  throw UnknownSchema("expected schema " + std::string(kSchema) + ", found '" + schema + "'");
 }
+
+}  // namespace
 
 void fill_origin(const Fields& args, Header& h) {
   check_schema(args);
@@ -245,6 +249,8 @@ void MetadataParser::line(const Line& line) {
   }
   try {
     dispatch(line);
+  } catch (const UnknownSchema& e) {
+    throw OtherSchema(file_, line.offset, e.what());
   } catch (const Malformed& e) {
     throw BadInput(file_, line.offset, e.what());
   }

@@ -44,6 +44,18 @@ def test_a_file_that_is_no_trace_is_nothing_to_wait_for(name, tmp_path):
             waits.communicate(timeout=runs.TIME_LIMIT_S)
 
 
+def test_another_schema_is_nothing_to_wait_for_either(tmp_path):
+    """No later look could read it, so each command says so at once and ends."""
+    jobs.healthy(2, 8, 3).write(tmp_path)
+    for file in tmp_path.iterdir():
+        file.write_text(file.read_text().replace('"schema":"tprof/1"', '"schema":"tprof/2"'))
+    for command in ("tail", "watch", "metrics", "top --once", "ctl"):
+        name, *options = command.split()
+        done = tprof(name, *options, tmp_path, *(["dump"] if name == "ctl" else []), timeout=20)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done
+        assert "schema tprof/2; this tprof reads tprof/1" in done.stderr
+
+
 def test_a_job_is_followed_from_before_its_beginning_to_its_end(tmp_path):
     traces = tmp_path / "traces"
     traces.mkdir()
