@@ -181,10 +181,10 @@ void without_times(const Case& c, Findings& found) {
 
 }  // namespace
 
-extern const Diagnosis kMissingWindows{kCheck | kSummary | kWhole, missing_windows};
+extern const Diagnosis kMissingWindows{kCheck | kSummary | kWhole | kDoctor, missing_windows};
 extern const Diagnosis kWithoutEffect{kCheck | kSummary | kWhole, calls_without_effect};
-extern const Diagnosis kOverflow{kSummary | kWhole, overflows};
-extern const Diagnosis kDropped{kCheck | kSummary | kWhole, dropped};
+extern const Diagnosis kOverflow{kSummary | kWhole | kDoctor, overflows};
+extern const Diagnosis kDropped{kCheck | kSummary | kWhole | kDoctor, dropped};
 extern const Diagnosis kUntimedCalls{kCheck | kSummary | kDoctor, without_times};
 
 }  // namespace tprof::check

@@ -127,7 +127,9 @@ void no_collectives(const Case& c, Findings& found) {
   const auto& processes = c.job.processes;
   const auto any = [&](auto has) { return !select(processes, has).empty(); };
   const bool loaded = any([](const Process& p) { return !p.header.nccl_path.empty(); });
-  if (!loaded || any([](const Process& p) { return !p.comms.empty(); })) return;
+  const bool seen = any([](const Process& p) { return !p.comms.empty(); });
+  const bool unknown = any([](const Process& p) { return !p.footer; });
+  if (!loaded || seen || unknown) return;
   add(found, Kind::no_nccl, processes, {{"world_size", c.job.world_size}});
 }
 

@@ -376,7 +376,7 @@ Fact where_to_look(const Process& p, std::optional<std::int64_t> quiet_since_ns)
 }
 
 extern const Diagnosis kExited{kCheck | kSummary | kWhole, exited};
-extern const Diagnosis kNotClosed{kCheck | kSummary | kWhole, not_closed};
+extern const Diagnosis kNotClosed{kCheck | kSummary | kWhole | kDoctor, not_closed};
 
 std::string place_of_pid(const read::Header& h) {
   constexpr std::uint64_t kHosts = 4026531836;  // Linux: PROC_PID_INIT_INO

@@ -128,7 +128,7 @@ void skipped_files(const Case& c, Findings& found) {
 
 }  // namespace
 
-extern const Diagnosis kMissingRanks{kCheck | kSummary | kWhole, missing_ranks};
+extern const Diagnosis kMissingRanks{kCheck | kSummary | kWhole | kDoctor, missing_ranks};
 extern const Diagnosis kMissingMembers{kCheck, missing_members};
 extern const Diagnosis kDuplicateRanks{kCheck | kSummary | kWhole, duplicate_ranks};
 extern const Diagnosis kRankGroups{kCheck | kSummary | kWhole, rank_groups};

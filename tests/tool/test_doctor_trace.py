@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 import pytest
+from lib import faults, jobs
 from lib.build import INSTANT, LIBTPROF
 from lib.doctor import CALLER, PLANT, kinds, only, script
 from lib.tool import generate, tprof
@@ -127,6 +128,19 @@ def test_a_job_without_a_collective_that_has_nccl_loaded(doctor, tmp_path):
         changed(file, ('"comms":[{"comm":1,"collectives":0,"signature":"0000000000000000","marks":[]}]',
                        '"comms":[]'))  # fmt: skip
     only(doctor(tmp_path / "job"), "no_nccl", "note")
+
+
+def test_what_a_trace_lacks_is_said_and_what_its_ranks_did_is_not(doctor, tmp_path):
+    """The rank that is left was cut after a few lines, so nobody knows whether it called NCCL."""
+    job = faults.pin(jobs.healthy(3, 20, 5, [[0, 1, 2]]), 0)
+    assert doctor(faults.plant_skipped(job, 1, 0, 9).write(tmp_path / "different"))["findings"] == []
+    folder = job.write(tmp_path / "cut")
+    (folder / "rank-00000.json").unlink()
+    assert kinds(doctor(folder)) == ["missing_rank"]
+    (folder / "rank-00001.json").unlink()
+    file = folder / "rank-00002.json"
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:2]))
+    assert sorted(kinds(doctor(folder))) == ["lost", "missing_rank"]
 
 
 def test_text_of_a_trace_cannot_reach_the_terminal(doctor, tmp_path):
