@@ -63,6 +63,17 @@ bool of_another_host(const read::Header& header) {
   return gethostname(host, sizeof host - 1) != 0 || header.host != host;
 }
 
+// Says that there is no ring file, and where it was.
+std::string no_ring(const read::Header& header, const fs::path& ring) {
+  if (header.ring.empty()) return "no ring file: it was memory that died with the process";
+  const bool elsewhere =
+      of_another_host(header) || (header.boot_id == read::boot_id() && header.pid_namespace != 0 &&
+                                  header.pid_namespace != read::own_pid_namespace());
+  if (!elsewhere) return fmt::format("no ring file: {} is gone", ring.string());
+  return fmt::format("no ring file; on host {} it was {}: recover it there", header.host,
+                     ring.string());
+}
+
 // Writes the windows' files first and names them last, since a final name means that the file is
 // complete. So this can be repeated too.
 void write_rest(const read::Source& source, File& rank_file) {
@@ -148,13 +159,9 @@ Result recover(const fs::path& path, bool force) {
   const fs::path snapshot = read::snapshot_path(rank_file);
   if (process.forced) return {true, "nothing to recover"};
   if (process.snapshot) {
-    const std::string where =
-        process.header.ring.empty() ? "memory that died with it" : ring_path.string();
     if (!force) {
-      return {false,
-              fmt::format("no ring file; on host {} it was {}: recover it there, or with --force "
-                          "from its snapshot if pid {} is dead",
-                          process.header.host, where, process.header.pid)};
+      return {false, fmt::format("{}, or with --force from its snapshot if pid {} is dead",
+                                 no_ring(process.header, ring_path), process.header.pid)};
     }
     File file(rank_file);
     write_rest(trace.source, file);
@@ -167,8 +174,7 @@ Result recover(const fs::path& path, bool force) {
   }
   if (process.end == read::End::lost) {
     const bool local = process.header.ring.starts_with('/');
-    return {false, local ? fmt::format("no ring file; on host {} it was {}: recover it there",
-                                       process.header.host, ring_path.string())
+    return {false, local ? no_ring(process.header, ring_path) + "; unwritten counts are lost"
                          : "no ring file: unwritten counts are lost"};
   }
   if (process.header.ring.empty()) return {true, "nothing to recover"};

@@ -163,6 +163,30 @@ def test_without_its_ring_file_a_rank_is_named_as_lost(traces):
     assert result.returncode == 1 and "no ring file" in result.stdout
 
 
+# Whether the rank file says that it is of this boot, this host, and this container.
+@pytest.mark.parametrize("boot, host, namespace, gone", [
+    (True, True, True, True), (True, True, False, False), (False, True, True, True), (False, False, True, False),
+])  # fmt: skip
+def test_a_ring_file_is_looked_for_where_it_was(traces, boot, host, namespace, gone):
+    """Here it is gone, whoever looks again; elsewhere somebody may find it."""
+    (ring,) = rings(traces)
+    ring.unlink()
+    file = rank_file(traces)
+    lines = file.read_text().split("\n")
+    at = next(n for n, line in enumerate(lines) if '"tprof_header"' in line)
+    header = json.loads(lines[at].removesuffix(","))
+    args = header["args"]
+    args["ring"] = "/dev/shm/tprof-gone/ring"
+    args |= {} if boot else {"boot_id": "another"}
+    args |= {} if host else {"host": "another"}
+    args |= {} if namespace else {"pid_namespace": args["pid_namespace"] + 1}
+    lines[at] = json.dumps(header, separators=(",", ":")) + ","
+    file.write_text("\n".join(lines))
+    said = tprof("recover", traces).stdout
+    there = f"on host {args['host']} it was /dev/shm/tprof-gone/ring: recover it there"
+    assert (there in said, "/dev/shm/tprof-gone/ring is gone" in said) == (not gone, gone), said
+
+
 def test_a_rank_file_shorter_than_was_written_is_refused(traces):
     """Half a copy must not become a whole file with a hole."""
     file = rank_file(traces)
