@@ -52,7 +52,9 @@ std::vector<Option> shared_options(Options& o, unsigned which) {
   const std::pair<unsigned, Option> all[] = {
       {kChoice,
        {"--run", &o.choice.run,
-        "which run, if the files belong to several (default: the last to start)", "ID"}},
+        "which run, by its id or the beginning of it, if the files belong to several (default: the "
+        "last to start)",
+        "ID"}},
       {kChoice,
        {"--attempt", &o.choice.attempt,
         "which attempt of a restarted run, from 1 (default: the last)", "N", kAttempt}},

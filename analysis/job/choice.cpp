@@ -59,18 +59,28 @@ std::string list(const std::vector<Job>& jobs, const Job* but = nullptr) {
   return n > kShown ? fmt::format("{}; and {} more", all, n - kShown) : all;
 }
 
-bool is_named(const Job& job, const std::string& name) {
-  return job.label == name || (job.run_id.empty() ? kUnnamed : job.run_id) == name;
+// The whole name, or its beginning.
+enum class Fit { same, begins };
+
+bool is_named(const Job& job, const std::string& name, Fit fit) {
+  const std::string id = job.run_id.empty() ? kUnnamed : job.run_id;
+  return fit == Fit::begins ? id.starts_with(name) : id == name || job.label == name;
 }
 
 }  // namespace
 
 Job one_job(const read::Traces& traces, const Choice& choice) {
   std::vector<Job> jobs = jobs_of(processes_of(traces));
+  const bool whole = std::ranges::any_of(
+      jobs, [&](const Job& job) { return is_named(job, choice.run, Fit::same); });
   Job* chosen = nullptr;
   for (Job& job : jobs) {  // sorted by start
-    if (!choice.run.empty() && !is_named(job, choice.run)) continue;
-    if (choice.attempt == 0 || job.attempt == choice.attempt) chosen = &job;
+    if (!is_named(job, choice.run, whole ? Fit::same : Fit::begins)) continue;
+    if (choice.attempt != 0 && job.attempt != choice.attempt) continue;
+    if (!choice.run.empty() && chosen != nullptr && chosen->run_id != job.run_id) {
+      throw read::BadInput(fmt::format("several runs begin with '{}': {}", choice.run, list(jobs)));
+    }
+    chosen = &job;
   }
   if (chosen == nullptr) {
     const std::string attempt =

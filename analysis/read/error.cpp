@@ -1,5 +1,6 @@
 #include "read/error.h"
 
+#include <cerrno>
 #include <cstring>
 
 namespace tprof::read {
@@ -12,6 +13,7 @@ CantWrite not_written(const fs::path& given, int error) {
     return {given, "can't be written: there is no folder " + folder.string() +
                        ": make it, or give another name"};
   }
+  if (error == EEXIST) return {given, "exists, and is not replaced: give another name"};
   const bool room_elsewhere =
       error == ENOENT || error == EACCES || error == EPERM || error == EROFS || error == ENOTDIR;
   return {given, std::string("can't be written: ") + std::strerror(error) +

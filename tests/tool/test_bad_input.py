@@ -115,6 +115,12 @@ def test_of_two_runs_in_one_folder_the_last_is_taken_and_said(complaint, tmp_pat
         assert result.returncode == 0 and f"run {run}: " in result.stdout
         assert "not shown" not in result.stdout and f"--run {run} -o" in result.stdout
     assert "no attempt 2 of run 'other' here" in complaint(
+    assert "run other: " in tprof("summary", tmp_path, "--run", "ot").stdout
+    third = other.replace('"run_id":"other"', '"run_id":"otter"').replace('"pid":9,', '"pid":8,')
+    (tmp_path / "third.json").write_text(third.replace("e220a8397b1dcdaf", "eeee000000000000"))
+    assert "several runs begin with 'ot': " in complaint("summary", tmp_path, "--run", "ot")
+    assert "run otter: " in tprof("summary", tmp_path, "--run", "ott").stdout
+    (tmp_path / "third.json").unlink()
         "summary", tmp_path, "--run", "other", "--attempt", "2"
     )
     assert "no run 'x' here" in complaint("summary", tmp_path, "--run", "x")
