@@ -225,7 +225,7 @@ int run(const Options& o) {
   if (wrote_lanes && !launch.task) try_to([&] { launch::drop_lanes_of_no_rank(folder, run_id); });
   if (asked.empty()) {
     std::error_code not_empty;
-    fs::remove(folder, not_empty);
+    if (fs::remove(folder, not_empty)) fs::remove(folder.parent_path(), not_empty);
   }
   launch::exit_like(status);
 }

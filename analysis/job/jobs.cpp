@@ -153,6 +153,10 @@ void refuse_copies(const Processes& processes) {
     const auto [first, fresh] =
         seen.try_emplace({h.boot_id, h.pid, h.start_ns, h.base_time_ns, p->lane}, p);
     if (fresh) continue;
+    std::error_code error;
+    if (std::filesystem::equivalent(p->file, first->second->file, error)) {
+      throw read::BadInput(p->file, "is given twice");
+    }
     throw read::BadInput(p->file, "holds the same process as " + first->second->file + " (host " +
                                       h.host + ", pid " + std::to_string(h.pid) +
                                       "): one of them is a copy, leave it out");

@@ -30,7 +30,9 @@ std::string findings(const tables::Summary& s, bool notes) {
 std::string title_of_totals(const tables::Summary& s) {
   const std::string over = how_many(s.job->processes);
   if (!s.only_steps) return "Totals over " + over;
-  return fmt::format("Totals of steps {} over {}{}", named(*s.only_steps), over,
+  const std::string steps = named(*s.only_steps);
+  const bool one = steps.find_first_of(",-") == std::string::npos;
+  return fmt::format("Totals of {} {} over {}{}", one ? "step" : "steps", steps, over,
                      s.found.exact ? "" : ": calls with lines");
 }
 

@@ -79,7 +79,8 @@ def test_duplicated_file(complaint, command, tmp_path):
 
 def test_the_same_path_twice(complaint, command, tmp_path):
     generate(tmp_path, 1, 5)
-    assert "is a copy" in complaint(*command(tmp_path, tmp_path))
+    for again in (tmp_path, tmp_path / "rank-00000.json", tmp_path / "../" / tmp_path.name):
+        assert "rank-00000.json: is given twice" in complaint(*command(tmp_path, again))
 
 
 def test_the_ends_of_two_processes_of_one_rank_in_one_file(
@@ -114,13 +115,13 @@ def test_of_two_runs_in_one_folder_the_last_is_taken_and_said(complaint, tmp_pat
         result = tprof("summary", tmp_path, "--run", run)
         assert result.returncode == 0 and f"run {run}: " in result.stdout
         assert "not shown" not in result.stdout and f"--run {run} -o" in result.stdout
-    assert "no attempt 2 of run 'other' here" in complaint(
     assert "run other: " in tprof("summary", tmp_path, "--run", "ot").stdout
     third = other.replace('"run_id":"other"', '"run_id":"otter"').replace('"pid":9,', '"pid":8,')
     (tmp_path / "third.json").write_text(third.replace("e220a8397b1dcdaf", "eeee000000000000"))
     assert "several runs begin with 'ot': " in complaint("summary", tmp_path, "--run", "ot")
     assert "run otter: " in tprof("summary", tmp_path, "--run", "ott").stdout
     (tmp_path / "third.json").unlink()
+    assert "no attempt 2 of run 'other' here" in complaint(
         "summary", tmp_path, "--run", "other", "--attempt", "2"
     )
     assert "no run 'x' here" in complaint("summary", tmp_path, "--run", "x")

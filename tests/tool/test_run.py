@@ -220,7 +220,7 @@ def test_arguments_of_the_command_are_not_ours(bench):
 def test_a_command_that_makes_no_call_leaves_nothing(bench):
     result = run(bench, "--", "true")
     assert "no NCCL or CUDA call was seen" in result.stderr
-    assert list((bench / "work/tprof-traces").iterdir()) == []
+    assert list((bench / "work").iterdir()) == []
 
 
 def copy_traces(bench):
