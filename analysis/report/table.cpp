@@ -151,7 +151,12 @@ std::string to_text(Sheet sheet, const Room& room) {
   const std::vector<std::size_t> fit = table.shown(room.width, std::move(may_go));
   for (std::size_t i = 0; i < titles.size(); ++i) {
     if (std::ranges::find(fit, i) != fit.end()) continue;
-    left_out += (left_out.empty() ? "" : ", ") + titles[i].first;
+    left_out += left_out.empty() ? "" : ", ";
+    // A title that several columns have says more about the column before it.
+    const std::string& title = titles[i].first;
+    const bool alone = std::ranges::count(titles, title, [](auto& t) { return t.first; }) == 1;
+    if (i != 0 && !alone) left_out += titles[i - 1].first + " ";
+    left_out += title;
   }
   if (room.tells_columns && !left_out.empty()) {
     out += fmt::format("  no room for {}: use a wider terminal, or a larger COLUMNS in a pipe\n",

@@ -2,6 +2,7 @@
 
 import collections
 import json
+import os
 import random
 import statistics
 
@@ -92,6 +93,15 @@ def test_counts_times_and_calls_inside_are_those_of_the_program(tmp_path, seed):
         assert r["ranks"] == [0] and r["rank_count"] == 1 and r["domain"] is None and r["inside_exact"] is True
         expected = {b: dict(program.held[name, b]) for b in BUCKETS if program.held[name, b]}
         assert r["inside"] == expected, name
+
+
+def test_columns_without_room_are_named_with_what_they_are_of(tmp_path):
+    program = Program(1)
+    for _ in range(40):
+        program.thread(7)
+    folder = with_lines(tmp_path, program.lines)
+    said = tprof("summary", folder, "--by", "range", env={**os.environ, "COLUMNS": "40"}).stdout
+    assert "no room for mean, std, min, max, ALLGATHER bytes, H2D bytes: use a wider terminal" in said
 
 
 def pushed(name, start, duration, **args):
