@@ -202,9 +202,7 @@ int summary(const Options& o) {
                              .breaks = columns_of_terminal().has_value(),
                              .next = next_of(o, in.traces, s)}));
   }
-  const bool error = std::ranges::any_of(
-      s.findings, [](const check::Finding& f) { return f.severity == check::Severity::error; });
-  return s.complete && !error ? kOk : kFinding;
+  return s.complete ? kOk : kFinding;
 }
 
 int check(const Options& o) {
