@@ -67,9 +67,9 @@ constexpr Words kWords[] = {
     {Say::skipped, "{reason}"},
     {Say::unreadable, "{reason}"},
     {Say::dumped_while_running,
-     "the job ran while its dumps were written, so they don't tell where it stands: the device of "
-     "{who} had ended {function}, collective {seq} of communicator {communicator}, before {others} "
-     "called it"},
+     "the job ran when the dumps of {others} were written, so they don't tell where these stand: "
+     "the device of {who} has ended {function}, collective {seq} of communicator {communicator}, "
+     "and they had not called it"},
     {Say::running,
      "{who} {who:is} still running: the counts are as of now[; no rank has made a call for "
      "{quiet}][, and some ranks are behind: {behind} made {made:,} {made?collective|collectives} "
