@@ -1,6 +1,8 @@
 // Copies that the device waits for, though no host does: on the stream that computes, or one that
 // computation waits for.
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "why/causes.h"
 #include "why/habit.h"
@@ -11,26 +13,26 @@ namespace tprof::why {
 using check::Bytes;
 
 void exposed_copies(const Evidence& e, check::Findings& found) {
-  if (e.model == nullptr) return;
   Changes change(e);
   const Places rank_of = ranks_of_run(e);
   Places who;
+  std::set<std::pair<std::size_t, std::int64_t>> blocking;  // another cause: rank, and when called
+  for (std::size_t r = 0; r < rank_of.size(); ++r) {
+    for (const run::Blocked& b : e.model->run().ranks[r].blocked) {
+      blocking.emplace(r, b.host.from_ns);
+    }
+  }
   std::uint64_t copies = 0;
   std::uint64_t bytes = 0;
   std::uint64_t steps = 0;
   each_step(*e.model, [&](std::size_t rank, Rows rows) {
-    const run::Rank& of = e.model->run().ranks[rank];
-    const auto blocks = [&](std::size_t row) {  // another cause
-      return std::ranges::any_of(of.blocked, [&](const run::Blocked& b) {
-        return b.host.from_ns == of.calls.called_ns[row];
-      });
-    };
+    const run::Calls& c = e.model->run().ranks[rank].calls;
     const std::uint64_t before = copies;
     for (const std::size_t row : rows) {
-      if (!of.calls.copies(row) || blocks(row)) continue;
+      if (!c.copies(row) || blocking.contains({rank, c.called_ns[row]})) continue;
       change.scale(rank, row, 0);
       ++copies;
-      bytes += of.calls.bytes[row];
+      bytes += c.bytes[row];
     }
     if (copies == before || rank_of[rank] == SIZE_MAX) return;
     ++steps;
@@ -38,10 +40,8 @@ void exposed_copies(const Evidence& e, check::Findings& found) {
   });
   if (copies == 0) return;
   std::ranges::sort(who);
-  const bool all = who.size() == e.times.ranks.size();
   tell(e, check::Kind::exposed_copies, change.saving(),
-       {{"who", all ? std::nullopt : std::optional(check::Who(processes_of(e, who)))},
-        {"calls",
+       {{"calls",
          std::max<std::uint64_t>(1, (copies + steps / 2) / std::max<std::uint64_t>(steps, 1))},
         {"bytes", Bytes{bytes / copies}}},
        found, who);

@@ -7,8 +7,8 @@
 
 namespace tprof::why {
 
-// Adds the finding with its `share` and what it `saves`, unless that is too small to report. `who`:
-// indices into Times::ranks.
+// Adds the finding with its `share`, what it `saves`, and `who` it is about if not all, unless that
+// is too small to report. `who`: indices into Times::ranks.
 void tell(const Evidence& e, check::Kind kind, const Saving& saving, check::Values values,
           check::Findings& found, const Places& who);
 // The same of all ranks.

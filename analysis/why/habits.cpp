@@ -256,10 +256,8 @@ void blocking_copies(const Evidence& e, Findings& found) {
         if (e.model->graph().assumed[rank][i]) change.come_early(rank, i);
       }
     });
-    const bool all = who.size() == e.times.ranks.size();
     tell(e, kind, change.saving(),
-         {{"who", all ? std::nullopt : std::optional(check::Who(processes_of(e, who)))},
-          {"calls", std::uint64_t(std::max(1LL, std::llround(calls / of)))},
+         {{"calls", std::uint64_t(std::max(1LL, std::llround(calls / of)))},
           {"bytes", Bytes{static_cast<std::uint64_t>(std::llround(bytes / calls))}}},
          found, who);
   };

@@ -1,6 +1,7 @@
 #include "why/idle.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "why/numbers.h"
 
@@ -77,10 +78,19 @@ void add(const run::Rank& rank, const OfHost& step, Interval gap, bool leads, Id
 
 }  // namespace
 
-double idle_ns(const Evidence& e, std::size_t rank) {
-  double sum = 0;
-  for (const std::size_t s : e.steps) sum += e.times.of(rank)[s].idle();
-  return sum / static_cast<double>(e.steps.size());
+Places by_idle(const Evidence& e, Places ranks) {
+  std::vector<double> idle(e.times.ranks.size());
+  for (const std::size_t r : ranks) {
+    for (const std::size_t s : e.steps) idle[r] += e.times.of(r)[s].idle();
+  }
+  std::ranges::stable_sort(ranks, std::ranges::greater(), [&](std::size_t r) { return idle[r]; });
+  return ranks;
+}
+
+Places first_of(const Places& order, std::size_t n) {
+  Places some(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n));
+  std::ranges::sort(some);
+  return some;
 }
 
 std::map<std::int64_t, Idle> idle_of(const graph::Model& model, std::size_t r) {

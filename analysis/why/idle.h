@@ -27,8 +27,10 @@ struct Place {
 
 using Idle = std::map<Place, double>;  // in ns
 
-// How long a device of Times::ranks is idle, as a mean over steps.
-double idle_ns(const Evidence& e, std::size_t rank);
+// Sorts these ranks (indices into Times::ranks): those whose devices are idle longest come first.
+Places by_idle(const Evidence& e, Places ranks);
+// The first n of an order, ascending.
+Places first_of(const Places& order, std::size_t n);
 
 // The idle time of a rank of the graph, by step number.
 std::map<std::int64_t, Idle> idle_of(const graph::Model& model, std::size_t rank);

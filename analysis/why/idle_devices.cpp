@@ -1,7 +1,6 @@
 // Devices are idle in every step, as their hosts don't launch work in time. The others wait for
 // them.
 #include <algorithm>
-#include <functional>
 #include <ranges>
 
 #include "why/causes.h"
@@ -44,20 +43,13 @@ bool reads(const Evidence& e) {
 
 // Returns the fewest ranks that save nearly as much as all of them, those idle longest first.
 Places who_idle(const Evidence& e, double all_ns) {
-  Places ranks = every_rank(e);
-  std::ranges::stable_sort(ranks, std::ranges::greater(),
-                           [&](std::size_t r) { return idle_ns(e, r); });
-  const auto first = [&](std::size_t n) {
-    Places who(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(n));
-    std::ranges::sort(who);
-    return who;
-  };
+  const Places ranks = by_idle(e, every_rank(e));
   const auto n = std::views::iota(std::size_t{1}, ranks.size());
   const auto enough = std::ranges::partition_point(n, [&](std::size_t some) {
-    const Slow hosts{.ranks = first(some), .of = Of::host, .alone = true};
+    const Slow hosts{.ranks = first_of(ranks, some), .of = Of::host, .alone = true};
     return usual(e.replays->saves_in_steps(hosts)) < all_ns - kUsualShare * e.step_ns;
   });
-  return first(enough == n.end() ? ranks.size() : *enough);
+  return first_of(ranks, enough == n.end() ? ranks.size() : *enough);
 }
 
 }  // namespace

@@ -122,15 +122,11 @@ std::vector<Slow> alone(const Evidence& e, Slow set) {
     return in == 0 || in == std::ssize(stage);
   };
   if (stages.empty() || !std::ranges::all_of(stages, apart)) return {};
-  Places ranks = set.ranks;
-  const auto idle = [&](std::size_t r) { return idle_ns(e, r); };
-  std::ranges::stable_sort(ranks, std::ranges::greater(), idle);
+  const Places ranks = by_idle(e, set.ranks);
   set.alone = true;
   std::vector<Slow> all{set};
   for (std::size_t n = 1; n < std::min<std::size_t>(ranks.size(), 3); ++n) {
-    Places first(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(n));
-    std::ranges::sort(first);
-    all.push_back({.ranks = std::move(first), .of = Of::host, .alone = true});
+    all.push_back({.ranks = first_of(ranks, n), .of = Of::host, .alone = true});
   }
   return all;
 }
