@@ -342,7 +342,10 @@ Job job_of(Processes processes) {
     job.from_ns = std::min(job.from_ns, h.base_time_ns);
     job.until_ns = std::max(job.until_ns, last_heard_ns(*p));
   }
-  job.part = job.only.find("only rank") != std::string::npos;
+  // The contract has the merge's filters as a sentence: "only ranks 0-3, ops ALLGATHER".
+  const auto has = [&](std::string_view words) { return job.only.find(words) != job.only.npos; };
+  job.part = has("only rank");
+  job.some_calls = !job.only.empty() && (!job.part || has(", ") || has("; "));
   for (std::int64_t rank = 0; !job.part && rank < job.world_size.value_or(0); ++rank) {
     if (!held.contains(rank)) job.missing.push_back(rank);
   }

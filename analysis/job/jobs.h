@@ -21,8 +21,9 @@ struct Job {
   std::vector<std::int64_t> ranks;              // of its processes, ascending, each once
   // Ranks below the world size without a process; none if some were left out on purpose.
   std::vector<std::int64_t> missing;
-  bool part = false;  // some were left out
-  std::string only;   // the filters of the merge that wrote its trace; empty: none
+  bool part = false;        // some were left out
+  bool some_calls = false;  // lines of other calls were left out when its trace was merged
+  std::string only;         // the filters of the merge that wrote its trace; empty: none
   std::optional<std::int64_t> world_size;
   // Set if several processes with communicators have the same rank: groups with their own ranks,
   // joined by a communicator (a trainer and its rollout engine). Else empty.

@@ -245,8 +245,7 @@ void gather(const run::Lines& lines, Gathered& g) {
   g.spectra = tables::spectra_of(lines);
   const std::string& only = lines.job().only;
   // Without other ranks it is still known what these did, but not who is to blame.
-  const bool all_calls = only.find(", ") == only.npos && only.find("; ") == only.npos &&
-                         (only.empty() || lines.job().part);
+  const bool all_calls = !lines.job().some_calls;
   if (all_calls) why::find(lines, g.summary.found, g.why);
   if (!only.empty()) {
     const std::string why = "the trace was merged with " + only;
