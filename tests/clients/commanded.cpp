@@ -2,6 +2,7 @@
 //
 //   gather N     makes N all-gathers
 //   step N       makes N pairs of an all-gather and a reduce-scatter
+//   held N       the same, but the device begins with none of them before the next reset is over
 //   reset        calls tprof_reset
 //   totals       prints tprof_totals first
 //   race N       another thread makes N all-gathers while this one calls tprof_totals_and_reset,
@@ -42,6 +43,10 @@ long counted() {
   return at == std::string::npos ? 0 : std::stol(text.substr(at + key.size()));
 }
 
+void waits_until(void* over) {
+  static_cast<std::atomic<bool>*>(over)->wait(false);
+}
+
 }  // namespace
 
 int main() {
@@ -52,10 +57,12 @@ int main() {
   OK(cudaMalloc(&from, kCount * sizeof(float)));
   OK(cudaMalloc(&to, kCount * sizeof(float)));
   std::vector<char> held;
+  std::atomic<bool> begins{true};
   std::string command;
   while (std::cin >> command) {
     long n = 0;
-    if (command == "gather" || command == "step" || command == "race" || command == "hold") {
+    if (command == "gather" || command == "step" || command == "race" || command == "hold" ||
+        command == "held") {
       std::cin >> n;
     }
     if (command == "hold") {
@@ -86,13 +93,21 @@ int main() {
       std::printf("%ld\n", sum + counted());
       n = 0;
     }
+    if (command == "held") {
+      begins = false;
+      OK(cudaLaunchHostFunc(nullptr, waits_until, &begins));
+    }
     for (long i = 0; i < n; ++i) {
       OK(ncclAllGather(from, to, kCount, ncclFloat, comm, nullptr));
       if (command == "gather") continue;
       OK(ncclReduceScatter(from, to, kCount, ncclFloat, ncclSum, comm, nullptr));
     }
-    OK(cudaStreamSynchronize(nullptr));
-    if (command == "reset") MUST(tprof_reset() == TPROF_OK);
+    if (command == "reset") {
+      MUST(tprof_reset() == TPROF_OK);
+      begins = true;
+      begins.notify_one();
+    }
+    if (command != "held") OK(cudaStreamSynchronize(nullptr));
     if (command == "totals") {
       std::vector<char> json(tprof_totals(nullptr, 0) + 4096);
       tprof_totals(json.data(), json.size());

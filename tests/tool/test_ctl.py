@@ -156,8 +156,8 @@ def test_a_time_that_is_read_after_a_reset_is_of_the_next_epoch(tmp_path):
         return [sum(of[bucket][figure] or 0 for of in epochs for bucket in buckets if bucket in of) for figure in figures]
 
     with commanded(tmp_path, TPROF_TIMING="events") as job:
-        job.does("step", 3)
-        job.does("reset")  # before the times of these are read
+        job.does("held", 3)
+        job.does("reset")
         job.does("gather", 2)
         until(lambda: summary_of(job.traces)["buckets"]["ALL"]["device_timed"] == 3 + 3 + 2)
         (live,) = (json.loads(said)["buckets"] for said in job.does("totals"))
