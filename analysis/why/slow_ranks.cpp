@@ -163,24 +163,24 @@ std::vector<Slow> candidates(const Evidence& e, const std::vector<Slow>& sets) {
 Tried* to_blame(const Evidence& e, std::vector<Tried>& tried) {
   std::erase_if(tried, [&](const Tried& t) { return !is_told(e, t); });
   const auto saved = [](const Tried& t) { return t.saving.ns; };
-  const auto most = std::ranges::max_element(tried, {}, saved);
-  if (most == tried.end()) return nullptr;
-  // If they contain a whole stage or host, that is reported first, then the rest.
+  auto best = std::ranges::max_element(tried, {}, saved);
+  if (best == tried.end()) return nullptr;
+  // If it contains a whole stage or host, that is reported first, then the rest.
   const auto is_part = [&](const Tried& t) {
-    return t.slow.named && t.slow.of == most->slow.of && t.slow.steps == most->slow.steps &&
-           std::ranges::includes(most->slow.ranks, t.slow.ranks);
+    return t.slow.named && t.slow.of == best->slow.of && t.slow.steps == best->slow.steps &&
+           std::ranges::includes(best->slow.ranks, t.slow.ranks);
   };
   const auto part = std::ranges::max_element(
       tried, {}, [&](const Tried& t) { return is_part(t) ? t.saving.ns : -1; });
-  if (!most->slow.named && is_part(*part)) return &*part;
-  const double enough = most->saving.ns - kUsualShare * e.step_ns;
+  if (is_part(*part)) best = part;
+  const double enough = best->saving.ns - kUsualShare * e.step_ns;
   std::erase_if(tried, [&](const Tried& t) { return t.saving.ns < enough; });
   return &*std::ranges::min_element(tried, {}, [](const Tried& t) {
     // A stage without others to compare with is blamed only if nobody else is. A host or stage has
     // a short name; other ranks are listed.
     const std::size_t n = t.slow.ranks.size();
     return std::tuple(t.slow.alone, t.slow.named ? std::min<std::size_t>(n, 2) : n, n,
-                      -t.saving.ns);
+                      !t.slow.named, -t.saving.ns);
   });
 }
 

@@ -64,6 +64,15 @@ def test_a_stage_and_a_rank_of_another_are_told_one_after_the_other(tmp_path):
     assert [f["cost"]["ns_per_step"] for f in found] == pytest.approx(truth, rel=0.03)
 
 
+def test_a_rank_is_told_alone_if_its_host_saves_no_more(tmp_path):
+    slower = dict.fromkeys((3, 5, 7), 1.2)
+    loop = Loop(ranks=8, per_host=2, gpu={2: 1.6} | slower)
+    found = of_kind("slow_gpu", findings_of(loop, tmp_path / "job"))
+    assert [f["ranks"] for f in found] == ["2", "3,5,7"]
+    truth = [gain(loop, gpu=slower), gain(loop.but(gpu=slower), gpu={})]
+    assert [f["cost"]["ns_per_step"] for f in found] == pytest.approx(truth, rel=0.05)
+
+
 def test_of_what_a_change_may_save_more_no_bound_is_told(tmp_path):
     loop = Loop(ranks=4, overlap=False)
     (found,) = of_kind("late_reductions", findings_of(loop, tmp_path / "job"))
