@@ -177,12 +177,14 @@ std::string verdict_lines(const Gathered& g, bool costly) {
 }  // namespace
 
 std::string to_text(const Gathered& g, const std::string& next) {
+  // Replays tell who holds up the others: the last to come may itself have waited for a rank.
+  const bool replayed = g.why.known() && g.why.no_causes.empty();
   const std::string only = only_text_of(g);
   return (only.empty() ? "" : wrapped(text::printable(only))) + verdict_lines(g, false) + "\n" +
          step_lines(g) + first_rows(buckets_of(g, For::people), kBucketsShown) +
          first_rows(operations_of(g, For::people), kOperationsShown) +
-         first_rows(late_of(g, For::people), kLateRanksShown) + "\n" + unseen_lines(unseen_by(g)) +
-         "\nNext: " + text::printable(next) + "\n";
+         (replayed ? "" : first_rows(late_of(g, For::people), kLateRanksShown)) + "\n" +
+         unseen_lines(unseen_by(g)) + "\nNext: " + text::printable(next) + "\n";
 }
 
 std::string verdict(const Gathered& g) {

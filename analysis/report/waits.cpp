@@ -157,7 +157,9 @@ Notes notes(const Lateness& l) {
         "come to the previous collective), in collectives in which all ranks wait for each other. "
         "The sum runs over communicators; in the share of the time from first to last arrival, "
         "simultaneous waits count once."},
-       {l.on_device, "Arrivals are when the devices reached them."},
+       {l.on_device,
+        "Arrivals are when the devices reached them. A rank that came last may itself have waited "
+        "for another one before."},
        {!l.on_device,
         "Arrivals are when the hosts called: NCCL calls return when the work is enqueued, so a "
         "device may have arrived later, and may have had other work meanwhile."},
