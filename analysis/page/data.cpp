@@ -42,14 +42,6 @@ Section unseen_of(const Gathered& g) {
   return of;
 }
 
-bool of_unseen(check::Kind kind) {
-  using enum check::Kind;
-  constexpr check::Kind kKinds[] = {
-      missing_rank, missing_member,  snapshot, partial,         lost, dropped, dropped_ranges,
-      untimed,      missing_windows, missed,   exposure_unknown};
-  return std::ranges::find(kKinds, kind) != std::end(kKinds) || (kind >= nvshmem && kind <= nested);
-}
-
 Json run_of(const Gathered& g) {
   const job::Job& job = *g.summary.job;
   const auto [first, last] = check::span_of(job.processes);
@@ -207,19 +199,30 @@ Json data_of(const Gathered& g) {
   return j;
 }
 
+bool tells_unseen(check::Kind kind) {
+  using enum check::Kind;
+  constexpr check::Kind kKinds[] = {
+      missing_rank, missing_member,  snapshot, partial,         lost, dropped, dropped_ranges,
+      untimed,      missing_windows, missed,   exposure_unknown};
+  return std::ranges::find(kKinds, kind) != std::end(kKinds) || (kind >= nvshmem && kind <= nested);
+}
+
 std::vector<Unseen> unseen_by(const Gathered& g) {
   std::vector<Unseen> all;
+  std::uint64_t untimed = 0;
   for (const check::Finding& f : g.said.findings) {
-    if (!of_unseen(f.kind)) continue;
+    if (!tells_unseen(f.kind)) continue;
     Unseen& u = all.emplace_back(Unseen{report::sentence(f.text), 0, f.ranks});
     for (const char* name : {"missing", "lines", "calls"}) {
       if (const auto* n = check::value_of<std::uint64_t>(f.text.values, name)) u.n = *n;
     }
+    if (f.kind == check::Kind::untimed) untimed += u.n;
   }
   const read::Amounts calls = tables::sum(g.summary.buckets);
-  if (calls.device_timed < calls.calls) {
-    const std::uint64_t n = calls.calls - calls.device_timed;
-    all.push_back({check::counted(n, "call") + " without a time on the device", n});
+  if (calls.device_timed + untimed < calls.calls) {
+    const std::uint64_t n = calls.calls - calls.device_timed - untimed;
+    const char* const what = untimed == 0 ? "call" : "other call";
+    all.push_back({check::counted(n, what) + " without a time on the device", n});
   }
   return all;
 }

@@ -49,6 +49,7 @@ struct Unseen {
   std::uint64_t n = 0;
   text::Ranks ranks{};
 };
+bool tells_unseen(check::Kind kind);
 std::vector<Unseen> unseen_by(const Gathered& g);
 
 // Describes the filters and what they apply to; empty: none.

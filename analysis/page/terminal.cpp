@@ -152,6 +152,8 @@ std::string finding_lines(const Gathered& g, std::optional<std::size_t> told, bo
       continue;
     }
     if (costly && !f.cost && !end) continue;
+    // Notes of what was not seen stand below.
+    if (!costly && f.severity == check::Severity::note && tells_unseen(f.kind)) continue;
     if (shown == kMostFindings) {
       ++left;
     } else {
