@@ -19,57 +19,50 @@ Slow of_link(const Evidence& e, std::size_t link) {
   return {.ranks = {ranks.begin(), ranks.end()}, .of = Of::transfers, .links = {link}};
 }
 
-// Returns the ranks that all of these links share: one of them may be the reason.
-Places shared_ranks(const std::vector<Slow>& links) {
-  Places ranks = links.front().ranks;
+// Returns all of these links, and the ranks that they share: one of them may be the reason. If they
+// share none, all of their ranks.
+Slow together(const std::vector<Slow>& links) {
+  Slow all{.ranks = links.front().ranks, .of = Of::transfers};
+  std::set<std::size_t> ranks;
+  std::set<std::size_t> steps;
   for (const Slow& link : links) {
-    std::erase_if(ranks, [&](std::size_t r) { return !link.has_rank(r); });
+    std::erase_if(all.ranks, [&](std::size_t r) { return !link.has_rank(r); });
+    all.links.insert(all.links.end(), link.links.begin(), link.links.end());
+    ranks.insert(link.ranks.begin(), link.ranks.end());
+    steps.insert(link.steps.begin(), link.steps.end());
   }
-  return ranks;
+  if (all.ranks.empty()) all.ranks.assign(ranks.begin(), ranks.end());
+  all.steps.assign(steps.begin(), steps.end());
+  return all;
 }
 
 }  // namespace
 
 std::vector<Slow> slow_links(const Evidence& e) {
   std::vector<Slow> all;
-  Slow together{.of = Of::transfers};
-  std::set<std::size_t> ranks;
+  const auto more = [&](const Slow& slow) { return e.replays->more_ns(slow.links, Of::transfers); };
   for (std::size_t k = 0; k < e.replays->links().size(); ++k) {
-    if (e.replays->more_ns({k}, Of::transfers) == 0) continue;
     all.push_back(of_link(e, k));
-    together.links.push_back(k);
-    ranks.insert(all.back().ranks.begin(), all.back().ranks.end());
+    if (more(all.back()) == 0) all.pop_back();
   }
   if (all.size() < 2) return all;
-  together.ranks = shared_ranks(all);
-  if (together.ranks.empty()) together.ranks.assign(ranks.begin(), ranks.end());
-  std::ranges::stable_sort(all, std::ranges::greater(), [&](const Slow& slow) {
-    return e.replays->more_ns(slow.links, Of::transfers);
-  });
+  Slow these = together(all);
+  std::ranges::stable_sort(all, std::ranges::greater(), more);
   all.resize(std::min(all.size(), kMostRanks));
-  all.push_back(std::move(together));
+  all.push_back(std::move(these));
   return all;
 }
 
 std::vector<Slow> links_slow_at_times(const Evidence& e) {
   std::vector<Slow> all;
-  Slow together{.of = Of::transfers};
-  std::set<std::size_t> steps;
   for (std::size_t k = 0; k < e.replays->links().size(); ++k) {
-    together.links.push_back(k);
     const std::vector<double> more = e.replays->more_in_steps(k, Of::transfers, false);
     Slow its = of_link(e, k);
     its.steps = every_step(e);
     std::erase_if(its.steps, [&](std::size_t i) { return more[i] < kSomeStepsShare * e.step_ns; });
-    if (its.steps.empty()) continue;
-    steps.insert(its.steps.begin(), its.steps.end());
-    all.push_back(std::move(its));
+    if (!its.steps.empty()) all.push_back(std::move(its));
   }
-  if (all.size() < 2) return all;
-  together.ranks = shared_ranks(all);
-  if (together.ranks.empty()) together.ranks = every_rank(e);
-  together.steps.assign(steps.begin(), steps.end());
-  all.push_back(std::move(together));
+  if (all.size() > 1) all.push_back(together(all));
   return all;
 }
 

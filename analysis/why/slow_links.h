@@ -9,7 +9,7 @@ namespace tprof::why {
 
 // Returns those that may always be slow, and all of them together.
 std::vector<Slow> slow_links(const Evidence& e);
-// Returns those whose transfers take longer in some steps, and the transfers of all links there.
+// Returns those whose transfers take longer in some steps, and all of them together.
 std::vector<Slow> links_slow_at_times(const Evidence& e);
 
 // Says in the finding which link it is and, if it is always slow, how slow.

@@ -249,6 +249,10 @@ JOBS = {
     "link in some steps, tensor groups": job_of(
         TENSOR.but(params=60_000_000, steps=20, links={11: 0.1}, links_steps=(7, 8, 15, 16)), "slow_link", [11], links={}
     ),
+    "two links in some steps, tensor groups": job_of(
+        TENSOR.but(params=60_000_000, steps=20, links={11: 0.1, 13: 0.1}, links_steps=(7, 8, 15, 16)),
+        "slow_link", range(1, 16, 2), links={},
+    ),
     "copies of one rank": job_of(
         Loop("fsdp", **B, batch_bytes=50_000_000, pcie={5: 0.1}), "slow_copies", [5], pcie={}
     ),

@@ -71,7 +71,7 @@ def ranks_of(text: str) -> list[int]:
 
 def blames_well(job: Job, kind: str, ranks: frozenset[int]) -> bool:
     if kind == "slow_link":
-        return job.ranks <= ranks
+        return job.ranks <= ranks and len(ranks) // job.loop.ranks <= len(job.ranks) // job.loop.ranks  # not all
     if kind not in BLAMING:
         return True
     mine = [set(getattr(job.loop, field)) for field in FAULTS[kind]]
