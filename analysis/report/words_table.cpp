@@ -594,7 +594,7 @@ constexpr Words kWords[] = {
     {Say::of_ranks, "of {who}"},
     {Say::slow_link,
      "{bucket} of {size} {link} takes {takes}, and {others} {between?between|{messages?of|on}} the "
-     "{alike:,} other{alike?|s} that {alike?moves|move} as much: at their speed, up to {share} "
+     "{alike:,} other{alike?|s} that {alike?carries|carry} the same: at their speed, up to {share} "
      "less "
      "of a step would be exposed",
      "look at the network between these ranks: link rate, errors, the NIC that NCCL chose "

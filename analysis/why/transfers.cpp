@@ -145,14 +145,13 @@ class TransferFinder {
     }
   }
 
-  // Links are alike if as many ranks on as many hosts send as much over them.
+  // Links are alike if as many ranks on as many hosts send the same over them.
   void find_others() {
     struct Like {
       Link::What what{};
       bool messages = false;
       std::size_t ranks = 0;
       std::size_t hosts = 0;
-      std::size_t transfers = 0;  // of a rank in a step
       auto operator<=>(const Like&) const = default;
     };
     std::map<std::pair<std::uint32_t, Link::What>, std::vector<double>> each;
@@ -162,11 +161,8 @@ class TransferFinder {
       const Link& link = to_.links[of.first];
       std::set<std::string_view> hosts;
       for (const std::size_t r : link.ranks) hosts.insert(e_.times.ranks[r]->header.host);
-      // A step's last transfers may count for the next one.
-      const std::size_t rank_steps = link.ranks.size() * to_.steps.size();
-      alike[{of.second, link.messages, link.ranks.size(), hosts.size(),
-             (ns.size() + rank_steps / 2) / rank_steps}]
-          .emplace_back(of.first, std::move(ns));
+      alike[{of.second, link.messages, link.ranks.size(), hosts.size()}].emplace_back(
+          of.first, std::move(ns));
     }
     for (const auto& [like, links] : alike) {
       if (links.size() < 2) continue;
