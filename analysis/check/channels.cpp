@@ -207,7 +207,12 @@ void RankCalls::range(const read::Range& range) {
 }
 
 void RankCalls::device_time(const read::DeviceTime& t) {
-  if (!t.comm || !t.seq || t.name == "ncclSend" || t.name == "ncclRecv") return;
+  const std::int64_t called_ns = t.ts_ns - t.queued_ns;
+  std::int64_t& of_stream = ended_.try_emplace(t.lane - kDeviceLane, called_ns).first->second;
+  of_stream = std::max(of_stream, called_ns);
+  // A mixed group has the number of its first call, which may be a message's.
+  if (!t.comm || !t.seq || t.name == "ncclSend" || t.name == "ncclRecv" || t.name == kGroupName)
+    return;
   std::optional<std::uint64_t>& ended = comms[*t.comm].ended;
   ended = std::max(ended.value_or(0), *t.seq + t.calls);
 }
@@ -221,6 +226,14 @@ void RankCalls::end() {
   }
   of_ring_ = {};
   std::ranges::stable_sort(all, {}, &Operation::ts_ns);
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> groups;  // when each began
+  for (Operation& mine : all) {
+    const auto ended = ended_.find(mine.stream);
+    const std::int64_t began =
+        mine.group == 0 ? mine.ts_ns
+                        : groups.try_emplace({mine.thread, mine.group}, mine.ts_ns).first->second;
+    mine.ended = ended != ended_.end() && began <= ended->second;
+  }
   // Everything after the last missing number is known.
   std::map<ChannelKey, std::uint64_t> behind;
   for (auto& [key, channel] : channels) channel.first = channel.calls;

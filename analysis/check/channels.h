@@ -46,6 +46,7 @@ struct Operation {
   std::int32_t group = 0;           // whose ncclGroupEnd enqueued it; 0: none
   std::uint32_t print = 0;          // fingerprint, equal for calls that match
   bool send = false;
+  bool ended = false;  // on the device, as a later call of its stream did
 
   bool message() const { return peer != ChannelKey::kEverybody; }
   ChannelKey channel() const { return {comm, peer, send}; }
@@ -125,6 +126,8 @@ struct RankCalls {
   std::size_t oldest_ = 0;          // index in `all`, once that is full
   bool from_ring_ = false;          // the ring told what it did last
   std::vector<Operation> of_ring_;  // they may also have lines, which say more
+  // By stream: when the host called the last call that ended, or the first one of its group.
+  std::map<std::int64_t, std::int64_t> ended_{};
 };
 
 struct Case;

@@ -19,10 +19,10 @@ using read::Process;
 // After this long the times of everything that devices finished have been read.
 constexpr std::int64_t kAllReadNs = 1'000'000'000;
 
-bool has_all_times(const Process& p, const Case& c) {
-  if (!has_all_ends(p) || p.end == End::dumped) return p.end == End::dumped;
-  const bool none_lost = p.footer && p.footer->dropped.empty() && p.footer->timing_lost.empty();
-  return none_lost && !p.snapshot && !is_stopped(p) && idle_ns(p, c).value_or(0) >= kAllReadNs;
+// True for a reason that hides no collective's end: only copies have it, a group as a whole has the
+// time, or the call had not ended.
+bool hides_no_end(const std::string& lost) {
+  return lost == "sync" || lost == "mixed" || lost == "unread";
 }
 
 bool is_through(const Member& m, std::uint64_t seq, const Case& c) {
@@ -99,6 +99,14 @@ void lost_devices(const Case& c, Findings& found) {
 }
 
 }  // namespace
+
+bool has_all_times(const Process& p, const Case& c) {
+  if (!has_all_ends(p) || p.end == End::dumped) return p.end == End::dumped;
+  const bool none_lost = p.footer && p.footer->dropped.empty() &&
+                         std::ranges::all_of(p.footer->timing_lost, hides_no_end,
+                                             &std::pair<const std::string, std::uint64_t>::first);
+  return none_lost && !p.snapshot && !is_stopped(p) && idle_ns(p, c).value_or(0) >= kAllReadNs;
+}
 
 std::optional<std::uint64_t> ended_by(const Member& m, const Case& c) {
   if (!has_all_times(*m.process, c)) return std::nullopt;

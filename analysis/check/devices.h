@@ -15,6 +15,9 @@ struct Communicator;
 struct Member;
 struct Operation;
 
+// True if the times of all calls that the process's device ended are known.
+bool has_all_times(const read::Process& process, const Case& c);
+
 // Returns how many collectives of the communicator the member's device has ended; nullopt: unknown,
 // as calls have no times or the latest times may still be missing.
 std::optional<std::uint64_t> ended_by(const Member& member, const Case& c);

@@ -153,10 +153,16 @@ class Finder {
       const Membership* in = case_.membership(p, o.comm);
       if (in != nullptr && is_left(*in->member, o)) front = &o;
     }
-    if (front != nullptr) waits_.fronts[&p] = front;
+    // Outside dumps nobody knows which message of a group a device waits for.
+    if (front == nullptr || (front->message() && p.end != End::dumped)) return;
+    waits_.fronts[&p] = front;
   }
   bool is_left(const Member& m, const Operation& o) const {
-    if (o.message()) return m.dumped();  // a dump has only messages that have not ended
+    // A dump has only messages that have not ended.
+    if (o.message()) {
+      const bool known = o.stream != Operation::kNoStream && has_all_times(*m.process, case_);
+      return m.dumped() || (known && !o.ended && o.bytes != 0);
+    }
     const auto ended = ended_by(m, case_);
     // If its call has not returned, the host may not have enqueued it.
     return ended && *ended <= o.seq && m.did(o.seq) && (o.bytes != 0 || m.dumped());

@@ -192,6 +192,18 @@ def test_times_on_the_device_tell_whether_it_is_a_deadlock(name, tmp_path):
     assert (f["kind"], f["severity"], f["ranks"]) == expected
 
 
+@pytest.mark.parametrize("reason", ["sync", "mixed", "unread", "no_pair", "device"])
+def test_a_lost_device_is_found_unless_an_ended_collective_may_have_no_time(reason, tmp_path):
+    """Nearly every program has synchronous copies, and a pipeline has groups of calls of several kinds."""
+    job = killed_after(swapped_in_the_last_step(), LONG)
+    folder = timed(job, TIMED["rank 0 was through with one, streams {}"][2]).write(tmp_path / "job")
+    for file in folder.iterdir():
+        file.write_text(file.read_text().replace('"self_cost_ns"', f'"timing_lost":{{"{reason}":3}},"self_cost_ns"'))
+    found = {f["kind"]: f["ranks"] for f in told("check", folder)[1]["findings"]}
+    known = reason in ("sync", "mixed", "unread")
+    assert found.get("lost_device") == ([1, 2] if known else None)
+
+
 @pytest.mark.parametrize("seed", some(range(30), 3))
 def test_random_jobs_whose_ranks_keep_one_order_are_well(tmp_path, seed):
     """Ranks are in a random choice of groups, and on one stream; each leaves out what is not its own."""
