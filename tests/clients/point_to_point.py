@@ -13,16 +13,21 @@ def numbered(count: int, by: int) -> torch.Tensor:
     return (torch.arange(count, dtype=torch.int32) + 1000 * by).to(device)
 
 
-# Batched: both directions of the ring in one group.
-inbox = torch.zeros(33, dtype=torch.int32, device=device)
+def arrived(what: str, tensor: torch.Tensor, expected: list) -> None:
+    assert tensor.cpu().tolist() == expected, (what, tensor.cpu(), expected)
+    log(f"{what}: {tensor.cpu()[:9].tolist()}")
+
+
+# Batched: both directions of the ring in one group, in several pieces.
+inbox = torch.zeros(100_003, dtype=torch.int32, device=device)
 for _ in range(3):
     ring = [
-        dist.P2POp(dist.isend, numbered(33, rank), right),
+        dist.P2POp(dist.isend, numbered(100_003, rank), right),
         dist.P2POp(dist.irecv, inbox, left),
     ]
     for work in dist.batch_isend_irecv(ring):
         work.wait()
-log(f"ring: {inbox.cpu()[:3].tolist()} from rank {left}")
+arrived(f"ring, from rank {left}", inbox, [1000 * left + i for i in range(100_003)])
 
 # One by one, as pipeline stages do: each pair of neighbours has its own communicator.
 stage = torch.zeros(17, dtype=torch.float64, device=device)
@@ -32,16 +37,17 @@ else:
     stage.copy_(torch.arange(17, dtype=torch.float64))
 if rank + 1 < world:
     dist.send(stage, dst=rank + 1)
-log(f"pipeline: {stage.cpu()[:3].tolist()}")
+arrived("pipeline", stage, list(range(17)))
 
 # All to all: equal parts, then parts that differ.
 parts = torch.zeros(5 * world, dtype=torch.int32, device=device)
 dist.all_to_all_single(parts, numbered(5 * world, rank))
-log(f"all to all: {parts.cpu()[::5].tolist()}")
+arrived("all to all", parts, [1000 * peer + 5 * rank + i for peer in range(world) for i in range(5)])
 
 sizes = [1 + (rank + peer) % 3 for peer in range(world)]
 received = torch.zeros(sum(sizes), dtype=torch.int32, device=device)
 dist.all_to_all_single(received, numbered(sum(sizes), rank), sizes, sizes)
-log(f"uneven all to all: {received.cpu().tolist()}")
+begins = [sum(1 + (peer + to) % 3 for to in range(rank)) for peer in range(world)]
+arrived("uneven all to all", received, [1000 * peer + begins[peer] + i for peer in range(world) for i in range(sizes[peer])])
 
 dist.destroy_process_group()
