@@ -53,15 +53,13 @@ cudaError_t add_conditional(cudaGraphNode_t* out, cudaGraph_t graph, const cudaG
   const std::lock_guard lock(engine_mutex());
   const auto condition = conditions().find(p.handle);
   if (condition == conditions().end() || p.size == 0) return cudaErrorInvalidValue;
-  // No kernel here sets a condition, so a loop would run forever.
-  if (p.type == cudaGraphCondTypeWhile && condition->second != 0) return cudaErrorNotSupported;
+  // No kernel here sets a condition, so a loop would run forever, and no client has a switch.
+  if (p.type != cudaGraphCondTypeIf) return cudaErrorNotSupported;
   const cudaError_t error = add(out, graph, after, count, {.type = cudaGraphNodeTypeConditional});
   if (error) return error;
   for (unsigned i = 0; i < p.size; ++i) (*out)->bodies.push_back(new CUgraph_st);
   p.phGraph_out = (*out)->bodies.data();
-  const unsigned value = condition->second;
-  (*out)->chosen = p.type == cudaGraphCondTypeSwitch ? value : value != 0 ? 0 : p.size;
-  if (p.type == cudaGraphCondTypeIf && p.size == 2 && value == 0) (*out)->chosen = 1;
+  (*out)->chosen = condition->second != 0 ? 0 : p.size;
   return cudaSuccess;
 }
 

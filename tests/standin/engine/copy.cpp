@@ -108,10 +108,9 @@ cudaError_t copy_op(const char* function, const Region& region, cudaMemcpyKind k
 cudaError_t place_copy(const char* function, const Region& region, cudaMemcpyKind kind,
                        const std::function<cudaError_t(Op)>& put) {
   tally::Row* row = tally::enter(key_of(function, region, kind, tally::Mode::kCaptured));
-  const Outcome fault = meet_fault(function, process_rank());
+  meet_fault(function, process_rank());
   Op op;
-  cudaError_t error =
-      fault.error ? static_cast<cudaError_t>(*fault.error) : copy_op(function, region, kind, &op);
+  cudaError_t error = copy_op(function, region, kind, &op);
   if (error == cudaSuccess) error = put(std::move(op));
   if (error == cudaSuccess) {
     tally::returned(row, region.bytes(), region.bytes());
@@ -132,7 +131,6 @@ cudaError_t copy(const char* function, const Region& region, cudaMemcpyKind kind
     return error;
   };
   const Outcome fault = meet_fault(function, process_rank());
-  if (fault.error) return fail(static_cast<cudaError_t>(*fault.error));
   if (!stream) return fail(cudaErrorInvalidResourceHandle);
   use_context(stream->device);
   if (wait == Wait::kYes) {
@@ -179,7 +177,7 @@ cudaError_t copy_batch(const char* function, const std::vector<Region>& regions,
     rows[kind] = tally::enter(key_of(function, kind, tally::Mode::kDirect, memory[kind]));
   }
   const Outcome fault = meet_fault(function, process_rank());
-  cudaError_t error = fault.error ? static_cast<cudaError_t>(*fault.error) : cudaSuccess;
+  cudaError_t error = cudaSuccess;
   // The real one refuses both (cudaMemcpyBatchAsync: not on the legacy stream, not captured).
   if (!stream || !handle || handle == cudaStreamLegacy) error = cudaErrorInvalidValue;
   if (stream && stream->capture) error = cudaErrorStreamCaptureUnsupported;

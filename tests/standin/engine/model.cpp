@@ -52,20 +52,19 @@ int integer(const char* variable, std::string_view text) {
   return value;
 }
 
-enum class Effect { kHang, kHangDevice, kDie, kFail };
+enum class Effect { kHang, kHangDevice, kDie };
 struct Fault {
   Effect effect;
   int rank;
   std::string_view function;
-  int nth, code;
+  int nth;
 };
 
 void read_faults(const char* variable, Effect effect, std::vector<Fault>& faults) {
   for (std::string_view item : split(environment(variable), ',')) {
     const auto part = split(item, ':');
-    if (part.size() != (effect == Effect::kFail ? 4U : 3U)) reject(variable, item);
-    faults.push_back({effect, integer(variable, part[0]), part[1], integer(variable, part[2]),
-                      part.size() == 4 ? integer(variable, part[3]) : 0});
+    if (part.size() != 3) reject(variable, item);
+    faults.push_back({effect, integer(variable, part[0]), part[1], integer(variable, part[2])});
   }
 }
 
@@ -75,7 +74,6 @@ const std::vector<Fault>& faults() {
     read_faults("STANDIN_HANG", Effect::kHang, *list);
     read_faults("STANDIN_HANG_DEVICE", Effect::kHangDevice, *list);
     read_faults("STANDIN_DIE", Effect::kDie, *list);
-    read_faults("STANDIN_FAIL", Effect::kFail, *list);
     return list;
   }();
   return all;
@@ -194,9 +192,6 @@ Outcome meet_fault(const char* function, int rank) {
         break;
       case Effect::kHangDevice:
         outcome.hang_device = true;
-        break;
-      case Effect::kFail:
-        outcome.error = f.code;
         break;
     }
   }

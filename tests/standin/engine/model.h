@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <optional>
 
 namespace standin {
 
@@ -32,7 +31,6 @@ std::chrono::nanoseconds spin_time();
 std::chrono::seconds peer_timeout();
 
 struct Outcome {
-  std::optional<int> error;  // STANDIN_FAIL=rank:function:nth:code
   bool hang_device = false;  // STANDIN_HANG_DEVICE: the call returns, its work never ends
 };
 // Counts a call of `function` on `rank`, from 1, and returns its fault. Does not return for
