@@ -15,8 +15,6 @@ import sys
 import causes
 import ctl
 import hot_path
-import line_sizes
-import lttng
 import metrics
 import opt_in
 import paced
@@ -29,12 +27,10 @@ from place import Place
 
 PARTS = {
     "hot_path": hot_path,
-    "lttng": lttng,
     "paced": paced,
     "opt_in": opt_in,
     "metrics": metrics,
     "ctl": ctl,
-    "line_sizes": line_sizes,
     "tool": tool,
     "causes": causes,
     "scale": scale,

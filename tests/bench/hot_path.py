@@ -9,7 +9,6 @@ from place import Place, dropped
 
 REPETITIONS = 15
 FUNCTIONS = ("ncclAllGather", "cudaMemcpyAsync")
-P999 = 2  # index into the three percentiles that the client prints
 
 
 def client(place: Place, *arguments: str, **env: str) -> dict:
@@ -28,7 +27,7 @@ def client(place: Place, *arguments: str, **env: str) -> dict:
 
 
 def cost(place: Place, threads: str, name: str) -> Iterator[Figure]:
-    ns = client(place, "cost", threads, str(REPETITIONS))
+    ns = client(place, threads, str(REPETITIONS))
     for function in FUNCTIONS:
         yield Figure(
             f"recorded {function}, {name}",
@@ -43,7 +42,7 @@ def cost(place: Place, threads: str, name: str) -> Iterator[Figure]:
 
 
 def disabled(place: Place) -> Iterator[Figure]:
-    ns = client(place, "cost", "1", str(REPETITIONS), TPROF_DISABLE="1")
+    ns = client(place, "1", str(REPETITIONS), TPROF_DISABLE="1")
     for function in FUNCTIONS:
         yield Figure(
             f"disabled {function}",
@@ -56,22 +55,7 @@ def disabled(place: Place) -> Iterator[Figure]:
         )
 
 
-def tail(place: Place) -> Iterator[Figure]:
-    percentiles = client(place, "tail", str(REPETITIONS))
-    for function in FUNCTIONS:
-        yield Figure(
-            f"p99.9 {function}, 100,000 calls/s",
-            "ns",
-            [p[P999] for p in percentiles[function]],
-            "floor's",
-            [p[P999] for p in percentiles["floor"]],
-            compare="difference",
-            limit=1000,
-        )
-
-
 def figures(place: Place) -> Iterator[Figure]:
     yield from cost(place, "1", "1 thread")
     yield from cost(place, "16", "16 threads")
     yield from disabled(place)
-    yield from tail(place)

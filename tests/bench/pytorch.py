@@ -1,7 +1,8 @@
-"""Measures the step time of PyTorch FSDP2 with and without the preload, on the stand-in."""
+"""Measures the step time of PyTorch FSDP2 with and without the preload, on the stand-in, and the bytes of its lines."""
 
 import statistics
 import subprocess
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ PAIRS = 4
 STEPS = 60
 WARM_UP = 10  # steps
 RANKS = 2
+GZIP_LEVEL = 6
 PYTHON = REPO / "build/venv/bin/python"
 
 
@@ -39,6 +41,16 @@ def step_ms(place: Place, traces: Path | None) -> tuple[float, float]:
     return statistics.median(wall), statistics.median(cpu)
 
 
+def line_sizes(file: Path) -> Iterator[Figure]:
+    """Yields the bytes of a line, of the trace of one rank. In a longer run its numbers have more digits."""
+    lines = [line for line in file.read_text().splitlines(keepends=True) if '"ph":"X"' in line]
+    for name, what, limit in (("nccl", "collective", 220), ("cuda", "copy", 170)):
+        sizes = [len(line) for line in lines if f'"name":"{name}' in line]
+        yield Figure(f"line of a {what}", "bytes", [statistics.mean(sizes)], limit=limit)
+    gzipped = zlib.compress("".join(lines).encode(), GZIP_LEVEL)
+    yield Figure(f"line, gzip -{GZIP_LEVEL}", "bytes", [len(gzipped) / len(lines)], limit=25)
+
+
 def figures(place: Place) -> Iterator[Figure]:
     if not PYTHON.with_name("torchrun").exists():
         raise NotMeasured("no PyTorch in build/venv: scripts/bootstrap bench fetches it")
@@ -53,6 +65,7 @@ def figures(place: Place) -> Iterator[Figure]:
             traced.append(step_ms(place, traces))
             if len(list(traces.glob("rank-*.json"))) != RANKS:
                 raise NotMeasured("the preload wrote no traces")
+    yield from line_sizes(next(traces.glob("rank-*.json")))
     for i, unit in enumerate(("ms", "ms CPU")):
         yield Figure(
             f"FSDP2 step, {RANKS} ranks",

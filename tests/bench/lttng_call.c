@@ -1,3 +1,0 @@
-#define LTTNG_UST_TRACEPOINT_CREATE_PROBES
-#define LTTNG_UST_TRACEPOINT_DEFINE
-#include "lttng_call.h"
