@@ -45,8 +45,6 @@ def test_steps_are_those_that_the_loop_made(name, loop_of):
     [
         ("fsdp2", *LAST_ONLY, "--clip", "--eval-every", "2", "--gather-every", "3"),
         ("fsdp2", "--clip", "--eval-every", "4", "--gather-every", "2", "--targets"),
-        ("fsdp2", "--clip", "--eval-every", "2", "--targets"),
-        ("fsdp2", "--clip", "--gather-every", "3"),
         ("ddp", *LAST_ONLY, "--eval-every", "5", "--gather-every", "3"),
     ],
 )

@@ -3,7 +3,6 @@
 import pathlib
 import re
 
-import pytest
 import rows
 import table
 from outcome import Outcome
@@ -40,18 +39,6 @@ def test_what_could_not_be_run_says_why(tmp_path):
     path = tmp_path / "results.md"
     table.write(path, ROW, table.cells(ROW, None, "no such library"))
     assert "| **not run**: no such library | - | - |" in path.read_text()
-
-
-def test_rows_are_chosen_by_client_version_and_kind():
-    assert rows.selected([]) == rows.ROWS
-    assert [row.key for row in rows.selected(["torch==2.8.0"])] == ["torch==2.8.0"]
-    assert {row.client for row in rows.selected(["nccl"])} == {
-        "nvidia-nccl-cu11",
-        "nvidia-nccl-cu12",
-        "nvidia-nccl-cu13",
-    }
-    with pytest.raises(SystemExit, match="no row is called torhc"):
-        rows.selected(["torhc"])
 
 
 def test_every_nccl_minor_since_2_16_has_a_row():

@@ -1,7 +1,6 @@
 // job/: which processes are one job.
 #include "catch2.h"
 #include "job/jobs.h"
-#include "read/error.h"
 
 using namespace tprof;
 
@@ -54,46 +53,26 @@ std::vector<job::Job> jobs(const std::vector<read::Process>& processes) {
   return job::jobs_of(pointers);
 }
 
-// Each row: which of these processes, by their pids, are one job, in the order of the jobs; and
-// whether that is a guess.
+// Each row: which of these processes, by their pids, are one job, in the order of the jobs. More
+// jobs are in tool/test_jobs_beside.py.
 struct Row {
   const char* name;
   std::vector<Given> given;
   std::vector<std::vector<std::int64_t>> together;
-  bool assumed = false;
 };
 
 const Row kRows[] = {
-    {"processes that share a communicator, whatever their run ids say",
-     {{.rank = 1, .pid = 1, .run_id = "a", .comms = {"x"}},
-      {.rank = 0, .pid = 2, .run_id = "b", .comms = {"y", "x"}}},
-     {{2, 1}}},
     {"a run id connects disjoint groups of ranks",
      {{.rank = 0, .pid = 1, .comms = {"x"}, .world_size = 4},
       {.rank = 1, .pid = 2, .comms = {"x"}, .world_size = 4},
       {.rank = 3, .pid = 3, .comms = {"y"}, .world_size = 4}},
      {{1, 2, 3}}},
-    {"two trainings under one run id, whose ranks clash",
-     {{.rank = 0, .pid = 1, .comms = {"x"}, .start_ns = 10},
-      {.rank = 0, .pid = 2, .comms = {"y"}, .start_ns = 20}},
-     {{1}, {2}}},
     {"a process without communicators joins the training that had begun before it",
      {{.rank = 0, .pid = 9, .comms = {}, .start_ns = 15},
       {.rank = 0, .pid = 1, .comms = {"x"}, .start_ns = 10},
       {.rank = 0, .pid = 2, .comms = {"y"}, .start_ns = 20}},
      {{1, 9}, {2}}},
-    {"different run ids without shared communicators",
-     {{.rank = 0, .pid = 1, .run_id = "a"}, {.rank = 1, .pid = 2, .run_id = "b"}},
-     {{1}, {2}}},
-    {"without run id and communicators the folder decides",
-     {{.rank = 0, .pid = 1, .run_id = ""}, {.rank = 1, .pid = 2, .run_id = ""}},
-     {{1, 2}},
-     true},
-    {"what one launcher started is no guess",
-     {{.rank = 0, .pid = 1, .run_id = "", .launcher = 90},
-      {.rank = 1, .pid = 2, .run_id = "", .launcher = 90}},
-     {{1, 2}}},
-    {"nor are ranks of two hosts that meet at one place",
+    {"ranks of two hosts that meet at one place",
      {{.rank = 0, .pid = 1, .run_id = "", .launcher = 90, .rendezvous = "m", .boot_id = "a"},
       {.rank = 1, .pid = 2, .run_id = "", .launcher = 90, .rendezvous = "m", .boot_id = "b"}},
      {{1, 2}}},
@@ -132,16 +111,10 @@ TEST_CASE("processes are put together into jobs") {
     for (const Given& g : row.given) all.push_back(process(g));
     std::vector<std::vector<std::int64_t>> together;
     for (const job::Job& job : jobs(all)) {
-      CHECK(job.assumed == row.assumed);
+      CHECK_FALSE(job.assumed);
       together.emplace_back();
       for (const read::Process* p : job.processes) together.back().push_back(p->header.pid);
     }
     CHECK(together == row.together);
   }
-}
-
-TEST_CASE("a copy of a file is refused by the names of both") {
-  std::vector<read::Process> all = {process({.rank = 0, .pid = 1}), process({.rank = 0, .pid = 1})};
-  all[1].file = "dir/copy.json";
-  CHECK_THROWS_WITH(jobs(all), has_text("dir/copy.json") && has_text("dir/rank-1.json"));
 }

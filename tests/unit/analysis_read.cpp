@@ -1,6 +1,5 @@
 // read/: from bytes to what the metadata lines say.
 #include <string>
-#include <vector>
 
 #include "analysis_folder.h"
 #include "catch2.h"
@@ -69,37 +68,4 @@ TEST_CASE("lines behind the cut of a file come from the rest") {
   std::string seen;
   while (reader.next(block)) seen += block.text;
   CHECK(seen == kept + event(2));
-}
-
-TEST_CASE("rows come back as they went in, whatever their figures are") {
-  std::vector<read::Row> given;
-  for (int i = 0; i < 200; ++i) {
-    read::Row row;
-    row.bucket = static_cast<Bucket>(i % static_cast<int>(kBucketCount));
-    row.name = "name" + std::to_string(i % 7);
-    row.dtype = i % 2 == 0 ? "float32" : "";
-    if (i % 3 != 0) row.comm = i % 3 == 1 ? i : -i;
-    if (i % 5 == 0) row.device = 7;
-    row.bytes_class = i % 65 - 1;
-    row.amounts.calls = std::uint64_t{1} << i % 64;
-    row.amounts.host_ns = i % 4 == 0 ? 0 : read::kSaturated - static_cast<std::uint64_t>(i);
-    row.amounts.replayed = static_cast<std::uint64_t>(i);
-    given.push_back(row);
-  }
-  read::Rows rows;
-  CHECK(rows.empty());
-  for (const read::Row& row : given) rows.push_back(row);
-  std::size_t n = 0;
-  for (const read::Row& row : rows) {
-    REQUIRE(n < given.size());
-    CHECK(static_cast<const read::RowKey&>(row) == given[n]);
-    CHECK(row.amounts.calls == given[n].amounts.calls);
-    CHECK(row.amounts.bytes == 0);
-    CHECK(row.amounts.host_ns == given[n].amounts.host_ns);
-    CHECK(row.amounts.replayed == given[n].amounts.replayed);
-    ++n;
-  }
-  CHECK(n == given.size());
-  rows.clear();
-  CHECK(rows.empty());
 }
