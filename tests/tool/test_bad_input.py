@@ -62,14 +62,6 @@ def test_what_is_no_trace(complaint, command, tmp_path, name, made, said):
     assert said in complaint(*command(tmp_path / name))
 
 
-def test_newer_schema(complaint, command, tmp_path):
-    generate(tmp_path, 1, 5)
-    file = tmp_path / "rank-00000.json"
-    file.write_text(file.read_text().replace('"schema":"tprof/1"', '"schema":"tprof/2"'))
-    text = complaint(*command(tmp_path))
-    assert "schema tprof/2; this tprof reads tprof/1" in text
-
-
 def test_duplicated_file(complaint, command, tmp_path):
     generate(tmp_path, 2, 5)
     (tmp_path / "copy.json").write_bytes((tmp_path / "rank-00001.json").read_bytes())

@@ -1,7 +1,6 @@
 """tprof check on traces of every kind: merged, recovered, of a job that runs, of half a job."""
 
 import json
-import re
 
 import pytest
 from lib import faults, jobs, launch
@@ -40,32 +39,6 @@ def test_a_communicator_of_which_a_rank_is_not_here(tmp_path):
     findings = worse_than_notes(folder)
     assert findings and {f["kind"] for f in findings} == {"missing_member"}
     assert any("has 4 ranks, of which 2 have a trace here (ranks 0,1)" in f["text"] for f in findings)
-
-
-def test_one_run_of_several_is_chosen(tmp_path):
-    good = jobs.healthy(2, 20, 3).write(tmp_path / "good")
-    bad = faults.plant_skipped(jobs.healthy(2, 20, 4), 1, 0, 2).write(tmp_path / "bad")
-    for file in bad.iterdir():
-        text = file.read_text().replace('"boot_id":"boot', '"boot_id":"other')
-        later = re.sub(r"17636832\d{11}", lambda m: str(int(m[0]) + 1_000_000), text)  # it is the last to start
-        (good / f"bad-{file.name}").write_text(later)
-    result = tprof("check", good)
-    assert result.returncode == 1 and "there are 2 jobs of the same time" in result.stdout
-    assert tprof("check", good, "--run", "job-3").returncode == 0
-    assert tprof("check", good, "--run", "job-4").returncode == 1
-
-
-def test_a_broken_line_is_named_by_file_and_byte(tmp_path):
-    folder = jobs.healthy(2, 20, 3).write(tmp_path / "job")
-    file = folder / "rank-00001.json"
-    text = file.read_text()
-    at = text.index('{"name":"nccl')
-    file.write_text(text[:at] + text[at:].replace('"seq":0', '"seq":-1', 1))
-    result = tprof("check", folder, "--json")
-    assert (result.returncode, result.stderr) == (1, "")
-    (finding,) = json.loads(result.stdout)["findings"]
-    assert (finding["kind"], finding["severity"]) == ("unreadable", "error")
-    assert f"rank-00001.json: byte {at}: expected a count" in finding["text"]
 
 
 def test_numbers_without_end_cost_no_time(tmp_path):

@@ -336,17 +336,6 @@ def test_budget_of_some_ranks(made, tmp_path):
     assert text.startswith("filter: only ranks 1-2\nEach of ranks 1,2 in a step")
 
 
-def test_a_merged_part_says_what_it_is(made, tmp_path):
-    loop, calls, folder = made
-    tprof("merge", folder, "-o", tmp_path / "m.json", "--steps", "2-3", "--comm", loop.job.id(0))
-    first = parsed(tmp_path / "m.json")[0]
-    assert first["args"]["only"] == "only steps 2-3, comm some"
-    report = told("summary", tmp_path / "m.json")[1]
-    assert report["dropped"] == len(calls) - len(chosen(calls, steps={2, 3}, comms={0}))
-    said = tprof("summary", tmp_path / "m.json").stdout
-    assert "have no line in the timeline (by reason: " in said and " filter)" in said
-
-
 def test_ranks_that_are_not_here_are_said(tmp_path):
     generate(tmp_path / "job", 3, 10)
     note = "--ranks 1-9: only ranks 1,2 are here"

@@ -181,11 +181,3 @@ def test_a_trace_without_ranges_says_how_they_come(tmp_path):
     jobs.healthy(2, 10, 1).write(tmp_path / "job")
     text = tprof("summary", tmp_path / "job", "--by", "range").stdout
     assert "NVTX ranges\n  none: the program made none" in text and "NVTX_INJECTION64_PATH" in text
-
-
-@pytest.mark.parametrize("by", ["range", "site"])
-def test_steps_can_not_be_left_out_of_tables_of_the_whole_job(tmp_path, by):
-    folder = jobs.healthy(2, 10, 1).write(tmp_path / "job")
-    done = tprof("summary", folder, "--by", by, "--steps", "1-")
-    assert done.returncode == 2 and done.stdout == ""
-    assert len(done.stderr.splitlines()) == 1 and "--steps" in done.stderr

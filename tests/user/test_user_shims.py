@@ -132,25 +132,12 @@ for i in range(20_000):
 
 def test_composers_marker(tmp_path):
     speaks(tmp_path, START + """
-marker = Marker("dataloader", categories=["data", "io"])
+marker = Marker("load", actions=["active"], record_instant_on_start=True, categories=["data", "io"])
 marker.start()
 marker.instant()
 marker.finish()
 with marker:
     marker.counter({"hits": 3, "misses": 1})
-assert marker(lambda: 5)() == 5
-""")
-    rows = summary_of(tmp_path / "traces", "--by", "range")["ranges"]
-    assert {(r["name"], r["mark"]): (r["count"], r["category"]) for r in rows} == {
-        ("dataloader", False): (3, "data,io"), ("dataloader", True): (1, "data,io"),
-    }  # fmt: skip
-
-
-def test_composers_marker_with_its_options(tmp_path):
-    speaks(tmp_path, START + """
-marker = Marker("load", actions=["active"], record_instant_on_start=True, categories=["data"])
-with marker:
-    pass
 assert marker(lambda: 5)() == 5
 both = Marker("both", record_instant_on_start=True, record_instant_on_finish=True)
 both.start()
@@ -158,7 +145,7 @@ both.finish()
 """)
     rows = summary_of(tmp_path / "traces", "--by", "range")["ranges"]
     assert {(r["name"], r["mark"]): (r["count"], r["category"]) for r in rows} == {
-        ("load", False): (2, "data"), ("load", True): (2, "data"), ("both", False): (1, None), ("both", True): (2, None),
+        ("load", False): (3, "data,io"), ("load", True): (4, "data,io"), ("both", False): (1, None), ("both", True): (2, None),
     }  # fmt: skip
 
 
