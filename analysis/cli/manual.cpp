@@ -18,19 +18,9 @@ namespace {
 
 // Escapes what groff would treat as a request, an escape or a breakable hyphen.
 std::string roff(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool begins = out.empty() || out.back() == '\n';
-    if (begins && (c == '.' || c == '\'')) out += "\\&";
-    if (c == '\\') {
-      out += "\\e";
-    } else if (c == '-') {
-      out += "\\-";
-    } else {
-      out += c;
-    }
-  }
-  return out;
+  const bool request = text.starts_with('.') || text.starts_with('\'');
+  return (request ? "\\&" : "") +
+         text::replaced(text, {{"\n.", "\n\\&."}, {"\n'", "\n\\&'"}, {"\\", "\\e"}, {"-", "\\-"}});
 }
 
 std::string head(std::string_view name, std::string_view about) {
@@ -104,13 +94,6 @@ std::string manual_of_all(std::span<const CommandRow> commands) {
 
 // Completions for bash, zsh and fish, from the option table.
 
-// Quotes for a shell with single quotes.
-std::string in_quotes(std::string_view text) {
-  std::string out;
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out;
-}
-
 std::string bash_completion(std::span<const CommandRow> commands) {
   std::string names;
   std::string values;
@@ -162,12 +145,7 @@ std::string zsh_completion(std::span<const CommandRow> commands) {
   std::string cases;
   // _arguments interprets brackets and colons.
   const auto plain = [](std::string_view help) {
-    std::string out;
-    for (const char c : help) {
-      if (c == '[' || c == ']' || c == ':') out += '\\';
-      out += c;
-    }
-    return in_quotes(out);
+    return text::in_quotes(text::replaced(help, {{"[", "\\["}, {"]", "\\]"}, {":", "\\:"}}));
   };
   for (const CommandRow& row : commands) {
     names += fmt::format("    '{}:{}'\n", row.name, plain(row.help));
@@ -206,7 +184,7 @@ std::string fish_completion(std::span<const CommandRow> commands) {
   std::string out = "# Completes tprof in fish: tprof completion fish | source\n";
   for (const CommandRow& row : commands) {
     out += fmt::format("complete -c tprof -n __fish_use_subcommand -f -a {} -d '{}'\n", row.name,
-                       in_quotes(row.help));
+                       text::in_quotes(row.help));
     for (const Option& option : row.options) {
       if (option.is_argument()) continue;
       out += fmt::format("complete -c tprof -n '__fish_seen_subcommand_from {}'", row.name);
@@ -219,7 +197,7 @@ std::string fish_completion(std::span<const CommandRow> commands) {
       } else if (!option.is_flag()) {
         out += " -r";
       }
-      out += fmt::format(" -d '{}'\n", in_quotes(option.help));
+      out += fmt::format(" -d '{}'\n", text::in_quotes(option.help));
     }
   }
   return out;

@@ -142,17 +142,33 @@ std::string ranges(const std::vector<std::int64_t>& numbers) {
   return Ranks(numbers).str();
 }
 
+std::string replaced(std::string_view text, std::initializer_list<Replacement> all) {
+  std::string out;
+  out.reserve(text.size() + text.size() / 64);
+  for (; !text.empty(); text.remove_prefix(1)) {
+    const auto* found =
+        std::ranges::find_if(all, [&](const auto& r) { return text.starts_with(r.first); });
+    if (found == all.end()) {
+      out += text[0];
+    } else {
+      out += found->second;
+      text.remove_prefix(found->first.size() - 1);
+    }
+  }
+  return out;
+}
+
+std::string in_quotes(std::string_view s) {
+  return replaced(s, {{"'", "'\\''"}});
+}
+
 std::string shell_word(std::string_view s) {
   std::string word(s);
   const bool plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
     return std::isalnum(c) != 0 ||
            std::string_view("/._-+=:@%,").find(static_cast<char>(c)) != std::string_view::npos;
   });
-  if (plain) return word;
-  for (std::size_t i = 0; (i = word.find('\'', i)) != std::string::npos; i += 4) {
-    word.replace(i, 1, "'\\''");
-  }
-  return "'" + word + "'";
+  return plain ? word : "'" + in_quotes(word) + "'";
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {

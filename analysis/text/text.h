@@ -4,9 +4,11 @@
 #include <charconv>
 #include <compare>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tprof::text {
@@ -21,6 +23,12 @@ std::string duration(std::uint64_t ns);                        // "12.3 ms"
 std::string utc(std::int64_t realtime_ns);                     // "2026-01-01 12:00:00.123 UTC"
 std::string ranges(const std::vector<std::int64_t>& numbers);  // sorted: "0-3,7"
 
+// Replaces each text on the left by the one on its right; of several at a place the first.
+using Replacement = std::pair<std::string_view, std::string_view>;
+std::string replaced(std::string_view text, std::initializer_list<Replacement> all);
+
+// Escapes it for single quotes of a shell.
+std::string in_quotes(std::string_view s);
 // Quotes it as one word for a shell, if it needs quotes.
 std::string shell_word(std::string_view s);
 
