@@ -210,32 +210,24 @@ void need_others(const CommandRow& command, const CLI::App& given) {
   throw read::BadInput(fmt::format("expected one of {} and {}", fmt::join(choice, ", "), last));
 }
 
-struct Outcome {
-  int code = kBadUsage;
-  std::string error{};  // empty: none
-};
+int fail(const std::string& error) {
+  text::unwritten();  // what was printed so far comes first
+  text::say("tprof: {}\n", text::printable(error));
+  return kBadUsage;
+}
 
 // Returns the exit code, if all output could be written.
-Outcome ended(int code) {
+int ended(int code) {
   const int error = text::unwritten();
-  if (error == 0) return {code};
-  return {.error = fmt::format("standard output: {}", std::strerror(error))};
+  return error == 0 ? code : fail(fmt::format("standard output: {}", std::strerror(error)));
 }
 
-Outcome outcome_of(const CommandRow& command, const Options& options) {
-  try {
-    return ended(command.execute(options));
-  } catch (const fs::filesystem_error& e) {
-    return {.error = fmt::format("{}: {}", e.path1().string(), e.code().message())};
-  } catch (const std::exception& e) {
-    return {.error = e.what()};
-  }
-}
-
-int say(const Outcome& outcome) {
-  text::unwritten();
-  if (!outcome.error.empty()) text::say("tprof: {}\n", text::printable(outcome.error));
-  return outcome.code;
+int executed(const CommandRow& command, const Options& options) try {
+  return ended(command.execute(options));
+} catch (const fs::filesystem_error& e) {
+  return fail(fmt::format("{}: {}", e.path1().string(), e.code().message()));
+} catch (const std::exception& e) {
+  return fail(e.what());
 }
 
 // Runs a command in one of several MPI processes: only the first one prints.
@@ -244,7 +236,7 @@ int run_together(const CommandRow& command, Options& options) {
     options.team = team::of_mpi();
   } catch (const std::exception& e) {
     const bool first = team::told_rank() == 0;
-    if (first) say({.error = e.what()});
+    if (first) fail(e.what());
     // A launcher kills all processes once one has failed: gives the first the time to say why.
     if (!first) sleep(1);
     return kBadUsage;
@@ -256,7 +248,7 @@ int run_together(const CommandRow& command, Options& options) {
       return kBadUsage;
     }
   }
-  const int code = say(outcome_of(command, options));
+  const int code = executed(command, options);
   if (options.team) team::end(*options.team, code);
   options.team.reset();  // from here on the launcher may kill this process
   return code;
@@ -293,16 +285,16 @@ int execute(int argc, char** argv) {
     need_others(*given, *app.get_subcommand(given->name));
     take_newest_run(*given, options);
     if (given->together) return run_together(*given, options);
-    return say(outcome_of(*given, options));
+    return executed(*given, options);
   } catch (const CLI::ParseError& e) {
     std::ostringstream help;
     std::ostringstream error;
     const int code = app.exit(e, help, error);
     show(help.str());
     text::say("{}", error.str());
-    return say(ended(code == 0 ? kOk : kBadUsage));
+    return ended(code == 0 ? kOk : kBadUsage);
   } catch (const std::exception& e) {
-    return say({.error = e.what()});
+    return fail(e.what());
   }
 }
 

@@ -96,11 +96,7 @@ int say_findings(const job::Job& job, const read::Traces& traces) {
 }
 
 void say_filter(const filter::Selection& asked) {
-  const std::string only = asked.words().sentence();
-  if (!only.empty()) text::say("note: {}\n", text::printable(only));
-  for (const std::string& note : asked.notes()) {
-    text::say("note: {}\n", text::printable(note));
-  }
+  text::say("{}", report::only_text(asked.words(), asked.notes(), "note: "));
 }
 
 std::string typed(const std::vector<fs::path>& paths, const job::Choice& choice) {

@@ -32,8 +32,7 @@ live::Look look(const Options& o) {
 }
 
 std::string page(const live::Look& look) {
-  return live::exposition(look.job ? live::ranks_of(look.traces, look.job->processes)
-                                   : std::vector<live::Rank>());
+  return live::exposition(live::ranks_of(look));
 }
 
 // Throws if the file exists and is no file of metrics.
@@ -46,26 +45,14 @@ void may_replace(const fs::path& file) {
   throw read::BadInput(file, "exists and is no file of tprof metrics: give another name");
 }
 
-// Replaces the file in one step, so that a reader sees the old one or the new one.
-void write(const fs::path& file, const std::string& text) {
-  trace_export::Output out(file, false);
-  out.put(text);
-  out.close();
-}
-
-int print_once(const Options& o) {
-  const live::Look now = look(o);
-  if (!now.job) throw read::BadInput(now.why);
-  text::put(page(now));
-  return kOk;
-}
-
 int write_again_and_again(const Options& o) {
   may_replace(o.textfile);
   live::Signals signals;
   for (;;) {
     const live::Look now = look(o);
-    write(o.textfile, page(now));
+    trace_export::Output out(o.textfile, false);  // a reader sees the old file or the new one
+    out.put(page(now));
+    out.close();
     if (o.interval_s <= 0 && !now.job) throw read::BadInput(now.why);
     if (o.interval_s <= 0 || now.over()) return kOk;
     if (signals.wait(seconds(o.interval_s)) == live::Woken::end) return kOk;
@@ -89,10 +76,6 @@ constexpr std::chrono::milliseconds kBetweenLooks{200};
 constexpr std::chrono::nanoseconds kOverPause = std::chrono::milliseconds(600);
 constexpr int kOverShare = 10;
 
-void print(const live::RankLines&, const std::string& lines) {
-  text::put(lines);
-}
-
 using live::Column;
 using std::chrono::nanoseconds;
 
@@ -102,9 +85,8 @@ class Top {
 
   // Returns false if there is no job yet.
   bool look() {
-    look_ = live::look_at(options_.folder, options_.choice, read::Wanted::counts);
-    shown_.ranks =
-        look_.job ? live::ranks_of(look_.traces, look_.job->processes) : std::vector<live::Rank>();
+    look_ = cli::look(options_);
+    shown_.ranks = live::ranks_of(look_);
     steps_.look(shown_.ranks);
     history_.look(shown_.ranks);
     shown_.history = &history_;
@@ -196,7 +178,11 @@ int live_view(Top& top, const Options& o) {
 
 int metrics(const Options& o) {
   if (!o.listen.empty()) return serve(o);
-  return o.textfile.empty() ? print_once(o) : write_again_and_again(o);
+  if (!o.textfile.empty()) return write_again_and_again(o);
+  const live::Look now = look(o);
+  if (!now.job) throw read::BadInput(now.why);
+  text::put(page(now));
+  return kOk;
 }
 
 int tail(const Options& o) {
@@ -213,7 +199,8 @@ int tail(const Options& o) {
       const auto asked = Steady::now();
       due = asked + std::max<std::chrono::nanoseconds>(kOverPause, kOverShare * (asked - now));
     }
-    lines.look(o.format == "table" ? live::Format::table : live::Format::jsonl, print);
+    lines.look(o.format == "table" ? live::Format::table : live::Format::jsonl,
+               [](const live::RankLines&, const std::string& all) { text::put(all); });
     if (text::unwritten() != 0) break;
     if (!over && signals.wait(kBetweenLooks) == live::Woken::end) break;
   }

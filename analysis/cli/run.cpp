@@ -28,8 +28,8 @@ namespace {
 
 doctor::Settings settings(const Options& o, const fs::path& library, const fs::path& folder,
                           const std::string& run_id) {
-  std::string pattern;  // of this single folder
-  for (const char c : fs::absolute(folder).string()) pattern += c == '%' ? "%%" : std::string(1, c);
+  const std::string pattern =  // of this single folder
+      text::replaced(fs::absolute(folder).string(), {{"%", "%%"}});
   doctor::Settings all = {{"LD_PRELOAD", doctor::preload_list(library)},
                           {"TPROF_OUTPUT_DIR", pattern},
                           {"TPROF_RUN_ID", run_id}};
@@ -71,12 +71,6 @@ fs::path made_folder(const fs::path& asked, const Options& o, const launch::Laun
 // job's end need not wait.
 constexpr std::uintmax_t kMostBytes = std::uintmax_t{256} << 20;
 
-std::uintmax_t bytes_of(const launch::FilesOfRun& files) {
-  std::uintmax_t bytes = 0;
-  for (const read::TraceFile& file : files.ours) bytes += fs::file_size(file.path);
-  return bytes;
-}
-
 // Writes the page of a job, and puts verdict and advice in front of the summary, which then omits
 // what the lines tell better and how ranks ended.
 void report_on(const job::Job& job, const read::Traces& traces, const fs::path& folder,
@@ -109,11 +103,20 @@ std::string why_it_ended(const job::Job& job, const read::Traces& traces, bool r
                      text::printable(why), which, job.attempt);
 }
 
-void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
-                   const std::string& run_id, bool failed) {
+// Only one of many parallel tasks calls this.
+void say_what_was_seen(const fs::path& folder, const std::string& run_id, bool failed) {
+  const launch::FilesOfRun files = launch::files_of_run(folder, run_id);
+  if (files.ours.empty()) {
+    text::say(
+        "tprof: no NCCL or CUDA call was seen, so nothing was written; tprof doctor -- CMD tells "
+        "what would be traced\n");
+    return;
+  }
   const read::Traces traces = load(files.ours);
   std::vector<job::Job> jobs = job::jobs_of(job::processes_of(traces));
-  const bool is_short = bytes_of(files) <= kMostBytes;
+  std::uintmax_t bytes = 0;
+  for (const read::TraceFile& file : files.ours) bytes += fs::file_size(file.path);
+  const bool is_short = bytes <= kMostBytes;
   for (job::Job& job : jobs) {
     const bool last = &job == &jobs.back();
     const std::string run = !last && !job.restarted ? job.label : files.other_runs ? run_id : "";
@@ -139,18 +142,6 @@ void print_summary(const launch::FilesOfRun& files, const fs::path& folder,
     options.next.push_back("tprof merge " + which + " -o trace.json.gz  (a timeline)");
     text::say("\n{}", report::to_text(s, options));
   }
-}
-
-// Only one of many parallel tasks calls this.
-void say_what_was_seen(const fs::path& folder, const std::string& run_id, bool failed) {
-  const launch::FilesOfRun files = launch::files_of_run(folder, run_id);
-  if (files.ours.empty()) {
-    text::say(
-        "tprof: no NCCL or CUDA call was seen, so nothing was written; tprof doctor -- CMD tells "
-        "what would be traced\n");
-    return;
-  }
-  print_summary(files, folder, run_id, failed);
 }
 
 // Writes a timeline of this host's ranks with PyTorch's profiles of them. Each of many parallel
@@ -208,7 +199,7 @@ int run(const Options& o) {
   launch::NodeLanes lanes(library, folder, run_id, all);
   if (lanes.with_gpus()) all.emplace_back("TPROF_METRICS", lanes.of_processes());
   const int status = [&] {
-    const launch::StuckWatch watch(o.command, seconds(o.stuck_after_s), folder, run_id);
+    const auto watch = launch::watch_for_stuck(o.command, seconds(o.stuck_after_s), folder, run_id);
     return launch::run_child(o.words, all);
   }();
   launch::let_writes_fail();

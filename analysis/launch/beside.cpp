@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <deque>
+#include <map>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -145,67 +147,17 @@ std::string event_line(const char* what, const std::vector<fs::path>& files) {
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-// A handler and the files that it has been told about.
-class HandlerInput {
- public:
-  HandlerInput(const std::string& command, std::chrono::nanoseconds wait, int told,
-               const sigset_t& mask)
-      : handler_(command, wait, told, mask) {}
-
-  // Returns false if it takes no more.
-  bool take(const live::RankLines& file, const std::string& lines) {
-    std::string given;
-    const auto give = [&] {
-      takes_more_ = takes_more_ && handler_.give(given);
-      given.clear();
-    };
-    if (files_.insert(file.path()).second) given += event_line("open", {file.path()});
-    each_line(lines, [&](std::string_view line) {
-      given += line;
-      const auto window = window_in(line, file);
-      if (!window || !takes_more_) return;
-      files_.insert(window->file);
-      if (!window->lines) ++deleted_;
-      if (window->lines) add_lines(*window->lines, given, give);
-      given += event_line("window", {window->file});
-    });
-    give();
-    return takes_more_;
+// Adds the lines that are only in the window's file.
+template <typename Give>
+void add_lines(const read::Source& source, std::string& given, Give&& give) try {
+  read::BlockReader reader(source);
+  for (read::Block block; reader.next(block); give()) {
+    read::leave_events(block);
+    read::each_line(block, [&](const read::Line& line) { (given += line.text) += '\n'; });
   }
-
-  // Returns a message about how it ended; empty: none.
-  std::string end() {
-    std::vector<fs::path> here;
-    std::ranges::copy_if(files_, std::back_inserter(here), [](const fs::path& file) {
-      std::error_code error;
-      return fs::exists(file, error);
-    });
-    if (takes_more_) handler_.give(event_line("close", here));
-    std::string said = handler_.end();
-    if (deleted_ == 0) return said;
-    return said + fmt::format("{}{} of windows {} deleted before it had read {} lines",
-                              said.empty() ? "" : "; ", check::counted(deleted_, "file"),
-                              deleted_ == 1 ? "was" : "were", deleted_ == 1 ? "its" : "their");
-  }
-
- private:
-  // Adds the lines that are only in the window's file.
-  template <typename Give>
-  static void add_lines(const read::Source& source, std::string& given, Give&& give) try {
-    read::BlockReader reader(source);
-    for (read::Block block; reader.next(block); give()) {
-      read::leave_events(block);
-      read::each_line(block, [&](const read::Line& line) { (given += line.text) += '\n'; });
-    }
-  } catch (const read::BadInput& e) {
-    text::say("tprof: a handler misses the lines of a window: {}\n", text::printable(e.what()));
-  }
-
-  live::Handler handler_;
-  bool takes_more_ = true;
-  std::set<fs::path> files_;
-  std::uint64_t deleted_ = 0;
-};
+} catch (const read::BadInput& e) {
+  text::say("tprof: a handler misses the lines of a window: {}\n", text::printable(e.what()));
+}
 
 // `told`: a descriptor that reaches its end when the job is over and the files of its dead
 // processes are complete. These functions return when the job and the user's commands have ended,
@@ -214,39 +166,88 @@ class HandlerInput {
 // The command may run for `wait` after the job.
 void feed_handler(const RunFiles& run, const std::string& command, std::chrono::nanoseconds wait,
                   int told, const sigset_t& mask) {
-  HandlerInput handler(command, wait, told, mask);
+  live::Handler handler(command, wait, told, mask);
+  std::set<fs::path> files;  // that it has been told about
+  std::uint64_t deleted = 0;
+  std::string given;
+  bool takes_more = true;
+  const auto give = [&] {
+    takes_more = takes_more && handler.give(given);
+    given.clear();
+  };
   follow(run, told, [&](const live::RankLines& file, const std::string& lines) {
-    return handler.take(file, lines);
+    if (files.insert(file.path()).second) given += event_line("open", {file.path()});
+    each_line(lines, [&](std::string_view line) {
+      given += line;
+      const auto window = window_in(line, file);
+      if (!window || !takes_more) return;
+      files.insert(window->file);
+      if (!window->lines) ++deleted;
+      if (window->lines) add_lines(*window->lines, given, give);
+      given += event_line("window", {window->file});
+    });
+    give();
+    return takes_more;
   });
-  const std::string said = handler.end();
-  if (said.empty()) return;
-  text::say("tprof: --handler {}: {}\n", text::printable(command), said);
+  std::erase_if(files, [](const fs::path& file) {
+    std::error_code error;
+    return !fs::exists(file, error);
+  });
+  if (takes_more) handler.give(event_line("close", {files.begin(), files.end()}));
+  std::string said = handler.end();
+  if (deleted != 0) {
+    said += fmt::format("{}{} of windows {} deleted before it had read {} lines",
+                        said.empty() ? "" : "; ", check::counted(deleted, "file"),
+                        deleted == 1 ? "was" : "were", deleted == 1 ? "its" : "their");
+  }
+  if (!said.empty()) text::say("tprof: --handler {}: {}\n", text::printable(command), said);
 }
 
-// Runs the command for each window's file, and keeps the last files of each rank.
+// Runs the command for each window's file, and keeps the last files of each rank, besides those for
+// which the command failed.
 void feed_window_commands(const RunFiles& run, const UserPrograms& programs, int told,
                           const sigset_t& mask) {
-  const auto keep = programs.keep_windows < 0 ? std::nullopt
-                                              : std::optional<std::uint64_t>(programs.keep_windows);
-  live::WindowCommands windows(programs.on_window, keep, mask);
+  const auto succeeds = [&](const fs::path& file) {
+    if (programs.on_window.empty()) return true;
+    const std::string command =
+        text::replaced(programs.on_window, {{"{}", text::shell_word(file.string())}});
+    const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const int status = live::run_in_shell(command, nothing, mask, live::Group::own);
+    if (nothing >= 0) close(nothing);
+    if (status == 0) return true;
+    text::say("tprof: --on-window {}: {}\n", text::printable(command), live::how_it_ended(status));
+    return false;
+  };
+  std::map<std::string, std::deque<fs::path>> here;  // by rank
   bool any_line = false;
+  bool any_file = false;
+  std::uint64_t deleted = 0;
   follow(run, told, [&](const live::RankLines& file, const std::string& lines) {
     const auto& rank = file.process()->header.rank;
+    std::deque<fs::path>& files = here[rank ? std::to_string(*rank) : file.path().string()];
     each_line(lines, [&](std::string_view line) {
       const auto window = window_in(line, file);
       if (!window || !window->lines) return;
-      windows.take(rank ? std::to_string(*rank) : file.path().string(), window->file);
+      any_file = true;
+      if (!succeeds(window->file) || programs.keep_windows < 0) return;
+      files.push_back(window->file);
+      for (; files.size() > static_cast<std::size_t>(programs.keep_windows); files.pop_front()) {
+        std::error_code error;
+        if (fs::remove(files.front(), error)) ++deleted;
+        if (!error) continue;
+        text::say("tprof: --keep-windows: {}: {}\n", text::printable(files.front().string()),
+                  error.message());
+      }
     });
     return any_line = true;
   });
-  if (windows.files() == 0 && any_line) {
+  if (!any_file && any_line) {
     text::say(
         "tprof: no window had a file: TPROF_WINDOW_FILES=1 and TPROF_SCHEDULE ask for them\n");
   }
-  if (windows.deleted() != 0 && !programs.quiet) {
+  if (deleted != 0 && !programs.quiet) {
     text::say("tprof: --keep-windows: {} of windows {} deleted\n",
-              check::counted(windows.deleted(), "older file"),
-              windows.deleted() == 1 ? "was" : "were");
+              check::counted(deleted, "older file"), deleted == 1 ? "was" : "were");
   }
 }
 
@@ -332,15 +333,15 @@ bool NodeLanes::end() {
   return true;
 }
 
-StuckWatch::StuckWatch(const std::string& command, std::chrono::nanoseconds stuck_after,
-                       const std::filesystem::path& folder, const std::string& run_id) {
-  if (command.empty()) return;
+children::Child watch_for_stuck(const std::string& command, std::chrono::nanoseconds stuck_after,
+                                const fs::path& folder, const std::string& run_id) {
+  if (command.empty()) return {};
   const auto work = [&, parent = getpid()] {
     dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output belongs to the command
     watch(command, stuck_after, folder, run_id, parent);
     return 0;
   };
-  child_ = children::Child(work, children::Child::Orphan::dies);
+  return children::Child(work, children::Child::Orphan::dies);
 }
 
 void UserProcesses::start(std::vector<UserProcess>& processes, const Work& work) {

@@ -40,16 +40,10 @@ class NodeLanes : NotCopied {
   int told_ = -1;  // a socket for its messages; closing it ends the lanes
 };
 
-// Watches the command's processes until it is destroyed, in a separate process that their signals
-// and ends don't affect. Runs `command` for ranks that hang; does nothing if that is empty.
-class StuckWatch {
- public:
-  StuckWatch(const std::string& command, std::chrono::nanoseconds stuck_after,
-             const std::filesystem::path& folder, const std::string& run_id);
-
- private:
-  children::Child child_;
-};
+// Watches the command's processes while the returned process lives, which their signals and ends
+// don't affect. Runs `command` for ranks that hang; does nothing if that is empty.
+children::Child watch_for_stuck(const std::string& command, std::chrono::nanoseconds stuck_after,
+                                const std::filesystem::path& folder, const std::string& run_id);
 
 // Feeds the user's programs alongside the command of `tprof run`: handlers, which get the lines of
 // its ranks, and a command for each window's file. Each has its own process, unaffected by the

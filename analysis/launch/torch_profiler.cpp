@@ -45,12 +45,6 @@ std::string trace_of(std::int32_t pid) {
   return fmt::format("{}_{}.json", kStem, pid);
 }
 
-// Makes a folder of our own, with a short name. Empty if there is none.
-fs::path make_folder() {
-  std::string name = "/tmp/tprof-XXXXXX";
-  return mkdtemp(name.data()) == nullptr ? fs::path() : fs::path(name);
-}
-
 // Returns a libkineto configuration for a process.
 std::string kineto_config(const TorchSteps& steps, const std::filesystem::path& trace) {
   // libkineto's first step is 0, and a window begins where its step has ended. Without a duration
@@ -186,11 +180,12 @@ TorchProfiler::TorchProfiler(const std::string& steps, const fs::path& folder)
     say(fmt::format("{} is already set, so PyTorch's profiler is left to that daemon", name));
     return;
   }
-  const fs::path sockets = make_folder();
-  if (sockets.empty()) {
+  std::string name = "/tmp/tprof-XXXXXX";  // libkineto limits its length
+  if (mkdtemp(name.data()) == nullptr) {
     say("no folder can be made in /tmp, so PyTorch's profiler is not started");
     return;
   }
+  const fs::path sockets = name;
   traces_ = fs::absolute(folder) / "torch" / sockets.filename();
   fs::create_directories(traces_);
   fs::create_directory_symlink(traces_, sockets / kTraces);

@@ -63,14 +63,6 @@ namespace {
 using read::Line;
 using read::Process;
 
-template <typename F>
-void each_line_of(const std::string& lines, F&& f) {
-  read::Block block;
-  block.text.reserve(lines.size() + simdjson::SIMDJSON_PADDING);
-  block.text = lines;
-  read::each_line(block, f);
-}
-
 // Returns the rank in a process's largest communicator so far, if it got none from its launcher.
 std::optional<std::int64_t> identity_in(const Line& line) {
   if (!is_line(line.text, LineKind::identity)) return std::nullopt;
@@ -162,7 +154,10 @@ bool RankLines::next(Format format, std::string& out) {
 }
 
 void RankLines::add_jsonl(const std::string& lines, std::string& out) {
-  each_line_of(lines, [&](const Line& line) {
+  read::Block block;
+  block.text.reserve(lines.size() + simdjson::SIMDJSON_PADDING);
+  block.text = lines;
+  read::each_line(block, [&](const Line& line) {
     auto& rank = process_->header.rank;
     if (const auto told = identity_in(line)) rank = told;
     add_with_pid(line.text, rank.value_or(process_->line_pid), out);

@@ -9,10 +9,6 @@
 
 namespace tprof::live {
 
-bool Look::over() const {
-  return job && live::over(traces, job->processes);
-}
-
 // A rank file exists before its first line, so a file that can't be read yet is tried again.
 Look look_at(const std::filesystem::path& folder, const job::Choice& choice, read::Wanted wanted) {
   if (!std::filesystem::is_directory(folder)) {
@@ -52,36 +48,34 @@ void add_open_calls(const Trace& trace, const std::map<const Process*, Rank*>& r
     const auto shown = ranks.find(&trace.processes[owner.lane]);
     return shown == ranks.end() ? nullptr : shown->second;
   };
-  const auto see_last = [](Rank* rank, const read::Event& e) {
+  const auto see_last = [](Rank* rank, std::int64_t ns) {
     if (rank == nullptr) return;
-    const std::int64_t at = rank->process->header.base_time_ns + e.ts_ns + e.dur_ns;
+    const std::int64_t at = rank->process->header.base_time_ns + ns;
     rank->last_call_ns = std::max(rank->last_call_ns.value_or(at), at);
   };
+  const auto add = [](Rank& rank, const Process& owner, const auto& call, OpenCall open) {
+    if (const auto* comm = read::comm_of(owner, call.comm)) open.communicator = comm->id;
+    open.age_ns = rank.as_of_ns - call.ts_ns;
+    rank.open.push_back(std::move(open));
+  };
   read::read_lines(
-      rest,
-      {.event =
-           [&](const Process& owner, const read::Event& e) {
-             Rank* rank = rank_of(owner);
-             see_last(rank, e);
-             if (rank == nullptr || !e.unfinished) return;
-             OpenCall call{e.name, e.bucket, "", std::nullopt, rank->as_of_ns - e.ts_ns};
-             const auto comm = e.comm ? owner.comms.find(*e.comm) : owner.comms.end();
-             if (comm != owner.comms.end()) call.communicator = comm->second.id;
-             if (e.collective()) call.seq = e.seq;
-             rank->open.push_back(std::move(call));
-           },
-       .last = [&](const Process& owner, const read::Event& e) { see_last(rank_of(owner), e); },
-       .life =
-           [&](const Process& owner, const read::LifeCall& c) {
-             Rank* rank = rank_of(owner);
-             if (rank == nullptr || !c.unfinished || !c.group_ends) return;
-             OpenCall call{c.name, std::nullopt, c.id, std::nullopt, rank->as_of_ns - c.ts_ns};
-             const auto* comm = read::comm_of(owner, c.comm);
-             if (comm != nullptr) call.communicator = comm->id;
-             const std::int64_t at = owner.header.base_time_ns + c.ts_ns;
-             rank->last_call_ns = std::max(rank->last_call_ns.value_or(at), at);
-             rank->open.push_back(std::move(call));
-           }});
+      rest, {.event =
+                 [&](const Process& owner, const read::Event& e) {
+                   Rank* rank = rank_of(owner);
+                   see_last(rank, e.ts_ns + e.dur_ns);
+                   if (rank == nullptr || !e.unfinished) return;
+                   const auto seq = e.collective() ? std::optional(e.seq) : std::nullopt;
+                   add(*rank, owner, e, {e.name, e.bucket, "", seq});
+                 },
+             .last = [&](const Process& owner,
+                         const read::Event& e) { see_last(rank_of(owner), e.ts_ns + e.dur_ns); },
+             .life =
+                 [&](const Process& owner, const read::LifeCall& c) {
+                   Rank* rank = rank_of(owner);
+                   if (rank == nullptr || !c.unfinished || !c.group_ends) return;
+                   see_last(rank, c.ts_ns);
+                   add(*rank, owner, c, {c.name, std::nullopt, c.id, std::nullopt});
+                 }});
 }
 
 // When each rank's last process began.
@@ -133,17 +127,17 @@ std::optional<std::uint64_t> Rank::dropped() const {
   return lines;
 }
 
-std::vector<Rank> ranks_of(const read::Traces& traces,
-                           const std::vector<const Process*>& processes) {
+std::vector<Rank> ranks_of(const Look& look) {
   std::vector<Rank> ranks;
-  for (const Process* p : processes) {
+  if (!look.job) return ranks;
+  for (const Process* p : look.job->processes) {
     const tables::Buckets buckets = tables::bucket_totals(*p);
     ranks.push_back(
         {.process = p, .buckets = buckets, .all = tables::sum(buckets), .as_of_ns = as_of_ns(*p)});
   }
   std::map<const Process*, Rank*> by_process;
   for (Rank& rank : ranks) by_process.emplace(rank.process, &rank);
-  for (const Trace& trace : traces.traces) {
+  for (const Trace& trace : look.traces.traces) {
     const Process& first = trace.processes.front();
     if (first.end == End::running && !first.snapshot) add_open_calls(trace, by_process);
   }
@@ -174,9 +168,10 @@ std::optional<std::int64_t> quiet_ns(const std::vector<Rank>& ranks) {
   return least && *least > kStandingNs ? least : std::nullopt;
 }
 
-bool over(const read::Traces& traces, const std::vector<const Process*>& processes) {
-  const std::set<const Process*> ours(processes.begin(), processes.end());
-  const LastStarts last = last_starts(processes);
+bool Look::over() const {
+  if (!job) return false;
+  const std::set<const Process*> ours(job->processes.begin(), job->processes.end());
+  const LastStarts last = last_starts(job->processes);
   return std::ranges::all_of(traces.traces, [&](const Trace& trace) {
     return std::ranges::none_of(trace.processes, [&](const Process& p) {
       return ours.contains(&p) && may_go_on(trace, p, last);

@@ -21,7 +21,9 @@ struct Look {
   std::optional<job::Job> job;  // the job of these traces
   std::string why;              // why there is none yet
 
-  bool over() const;  // true if nothing more will come
+  // True if nothing more will come: every process has closed, was followed by another process of
+  // its rank, or is gone along with the process that could restart it.
+  bool over() const;
 };
 
 // Throws BadInput if that is no folder.
@@ -67,15 +69,10 @@ struct Rank {
   std::optional<std::uint64_t> dropped() const;
 };
 
-// Returns a rank for each process, in order. StepFiles sets the steps.
-std::vector<Rank> ranks_of(const read::Traces& traces,
-                           const std::vector<const read::Process*>& processes);
+// Returns a rank for each process of the job, in order. StepFiles sets the steps.
+std::vector<Rank> ranks_of(const Look& look);
 
 // Returns for how long no running rank has made a call; nullopt: unknown, or not long.
 std::optional<std::int64_t> quiet_ns(const std::vector<Rank>& ranks);
-
-// True if nothing more will come: every process has closed, was followed by another process of its
-// rank, or is gone along with the process that could restart it.
-bool over(const read::Traces& traces, const std::vector<const read::Process*>& processes);
 
 }  // namespace tprof::live

@@ -3,10 +3,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstdint>
-#include <deque>
-#include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,36 +18,8 @@ enum class Group { ours, own };
 // Runs the command, and returns its wait status.
 int run_in_shell(const std::string& command, int input, const sigset_t& mask, Group group);
 
-// Returns the command with every `placeholder` replaced.
-std::string filled_in(std::string command, std::string_view placeholder, std::string_view by);
-
 // Returns "exited with 3" or "was ended by signal 9 (Killed)".
 std::string how_it_ended(int wait_status);
-
-// Runs a command for each complete window's file, and deletes old files.
-class WindowCommands {
- public:
-  // `command`: for the shell, with {} for the file's path; empty: none. `keep`: how many files of a
-  // rank are kept, besides those for which the command failed; nullopt: all.
-  WindowCommands(std::string command, std::optional<std::uint64_t> keep, const sigset_t& mask)
-      : command_(std::move(command)), keep_(keep), mask_(mask) {}
-
-  // Takes a complete file. Returns when its command has ended. Throws std::runtime_error.
-  void take(const std::string& rank, const std::filesystem::path& file);
-
-  std::uint64_t files() const { return files_; }
-  std::uint64_t deleted() const { return deleted_; }
-
- private:
-  bool run(const std::filesystem::path& file) const;
-
-  const std::string command_;
-  const std::optional<std::uint64_t> keep_;
-  const sigset_t mask_;
-  std::map<std::string, std::deque<std::filesystem::path>> here_;  // by rank
-  std::uint64_t files_ = 0;
-  std::uint64_t deleted_ = 0;
-};
 
 // A command of the user that reads lines on standard input while a job runs, as in `tprof tail |
 // CMD`.

@@ -1,7 +1,6 @@
 #include "live/table.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -16,8 +15,8 @@ namespace tprof::live {
 
 namespace {
 
-using text::Table;
-using enum Table::Align;
+using report::Unit;
+using report::Value;
 
 // Short figures for a table of 80 columns, at most six characters: "9,999", "123.4k", "12.3M".
 std::string compact(double n) {
@@ -57,10 +56,11 @@ struct Row {
   read::Amounts total{};
 };
 
+// A column of both tables. Value(): it says nothing of the row.
 struct Info {
-  std::string_view name;
-  Table::Align align;
-  std::string (*cell)(const Row&);
+  const char* name;
+  Unit unit;
+  Value (*cell)(const Row&);
   double (*weight)(const Row&);  // of a rank; ranks are sorted by it, the largest first
 };
 
@@ -76,54 +76,50 @@ double exposed(const Row& r) {
 }
 
 constexpr std::array<Info, kColumns> kInfos = {
-    Info{"rank", left, [](const Row& r) { return r.name; }, [](const Row&) { return 0.0; }},
-    Info{"state", left, [](const Row& r) { return std::string(r.rank->state()); },
+    Info{"rank", Unit::text, [](const Row& r) { return Value(r.name); },
+         [](const Row&) { return 0.0; }},
+    Info{"state", Unit::text,
+         [](const Row& r) { return r.rank == nullptr ? Value() : Value(r.rank->state()); },
          [](const Row& r) { return r.rank->runs() ? 1.0 : 0.0; }},
     Info{
-        "step", right,
+        "step", Unit::right_text,
         [](const Row& r) {
-          const auto& step = r.rank->step;
-          return step ? fmt::format("{}, {}", step->number, compact_time(step->dur_ns)) : "-";
+          if (r.rank == nullptr || !r.rank->step) return Value();
+          const Step& step = *r.rank->step;
+          return Value(fmt::format("{}, {}", step.number, compact_time(step.dur_ns)));
         },
         [](const Row& r) { return r.rank->step ? static_cast<double>(r.rank->step->dur_ns) : -1; }},
-    Info{"calls/s", right, [](const Row& r) { return r.rate ? compact(r.rate->calls) : "-"; },
+    Info{"calls/s", Unit::right_text,
+         [](const Row& r) { return Value(r.rate ? compact(r.rate->calls) : "-"); },
          [](const Row& r) { return r.rate.value_or(Rate{}).calls; }},
-    Info{"bytes/s", right, [](const Row& r) { return r.rate ? compact_bytes(r.rate->bytes) : "-"; },
+    Info{"bytes/s", Unit::right_text,
+         [](const Row& r) { return Value(r.rate ? compact_bytes(r.rate->bytes) : "-"); },
          [](const Row& r) { return r.rate.value_or(Rate{}).bytes; }},
-    Info{"calls", right, [](const Row& r) { return compact(r.total.calls); },
+    Info{"calls", Unit::right_text, [](const Row& r) { return Value(compact(r.total.calls)); },
          [](const Row& r) { return static_cast<double>(r.total.calls); }},
-    Info{"bytes", right,
-         [](const Row& r) { return compact_bytes(static_cast<double>(r.total.bytes)); },
+    Info{"bytes", Unit::right_text,
+         [](const Row& r) { return Value(compact_bytes(static_cast<double>(r.total.bytes))); },
          [](const Row& r) { return static_cast<double>(r.total.bytes); }},
-    Info{"exposed", right,
+    Info{"exposed", Unit::share,
+         [](const Row& r) { return tells_exposed(r) ? Value(exposed(r)) : Value(); }, exposed},
+    Info{"drops", Unit::right_text,
          [](const Row& r) {
-           return tells_exposed(r) ? fmt::format("{:.1f}%", exposed(r) * 100) : "-";
+           const auto n = r.rank == nullptr ? std::nullopt : r.rank->dropped();
+           return n ? Value(compact(static_cast<double>(*n))) : Value();
          },
-         exposed},
-    Info{"drops", right,
-         [](const Row& r) { return r.rank->dropped() ? compact(*r.rank->dropped()) : "-"; },
          [](const Row& r) { return static_cast<double>(r.rank->dropped().value_or(0)); }},
 };
 
-std::vector<std::string> lines_of(const std::string& table) {
+std::vector<std::string> lines_of(const char* first, const std::vector<Row>& rows, bool drops) {
+  std::vector<report::Column<Row>> columns = {{first, nullptr, Unit::text, &Row::name}};
+  for (std::size_t c = 1; c < kColumns - (drops ? 0 : 1); ++c) {
+    columns.push_back(
+        {kInfos[c].name, nullptr, kInfos[c].unit, kInfos[c].cell, report::Show::if_any});
+  }
   std::vector<std::string> lines;
-  std::istringstream in(table);
+  std::istringstream in(report::table_text(columns, rows));
   for (std::string line; std::getline(in, line);) lines.push_back(line);
   return lines;
-}
-
-std::vector<std::string> lines_of(std::string_view first, const std::vector<Row>& rows,
-                                  const std::vector<Column>& columns) {
-  std::vector<std::pair<std::string, Table::Align>> titles = {{std::string(first), left}};
-  const auto info = [](Column column) { return kInfos[static_cast<std::size_t>(column)]; };
-  for (const Column c : columns) titles.emplace_back(info(c).name, info(c).align);
-  Table table(titles);
-  for (const Row& row : rows) {
-    std::vector<std::string> cells = {row.name};
-    for (const Column c : columns) cells.push_back(info(c).cell(row));
-    table.row(std::move(cells));
-  }
-  return lines_of(table.str());
 }
 
 std::vector<Row> ranks_of(const Shown& v) {
@@ -181,7 +177,8 @@ void shorten(std::vector<std::string>& lines, std::size_t most) {
   if (most != 0) lines.back() = fmt::format("  and {} more", text::thousands(left));
 }
 
-using Json = nlohmann::ordered_json;
+using report::Json;
+using report::or_null;
 
 Json bucket(const Shown& v, const Rank& rank, std::size_t b) {
   const read::Amounts& a = b == kAllBuckets ? rank.all : rank.buckets[b];
@@ -195,14 +192,14 @@ Json bucket(const Shown& v, const Rank& rank, std::size_t b) {
 Json open_call(const OpenCall& call) {
   return {{"function", call.function},
           {"bucket", call.bucket ? Json(bucket_name(*call.bucket)) : Json()},
-          {"communicator", call.communicator.empty() ? Json() : Json(call.communicator)},
-          {"seq", call.seq ? Json(*call.seq) : Json()},
+          {"communicator", or_null(call.communicator)},
+          {"seq", or_null(call.seq)},
           {"age_ns", call.age_ns}};
 }
 
 Json rank_of(const Shown& v, const Rank& rank) {
   const read::Header& h = rank.process->header;
-  Json j = {{"rank", h.rank ? Json(*h.rank) : Json()},
+  Json j = {{"rank", or_null(h.rank)},
             {"host", h.host},
             {"pid", h.pid},
             {"state", rank.state()},
@@ -229,23 +226,12 @@ std::string_view name_of_column(Column column) {
 std::string to_text(const Shown& v, std::size_t most) {
   const std::vector<Row> of_ranks = ranks_of(v);
   const std::vector<Row> of_buckets = buckets_of(v);
-  // Leaves out columns that are empty for all ranks.
-  const auto any = [&](const auto& says) { return std::ranges::any_of(v.ranks, says); };
-  std::vector<Column> columns = {Column::calls_rate, Column::bytes_rate, Column::calls,
-                                 Column::bytes};
+  const bool drops =
+      std::ranges::any_of(v.ranks, [](const Rank& r) { return r.dropped().value_or(0) != 0; });
+  std::vector<std::string> buckets = lines_of("bucket", of_buckets, false);
+  std::vector<std::string> ranks = lines_of("rank", of_ranks, drops);
   const read::Amounts& all = of_buckets.back().total;
-  const bool exposed = all.exposure_known_ns != 0;
-  if (exposed) columns.push_back(Column::exposed);
-  std::vector<std::string> buckets = lines_of("bucket", of_buckets, columns);
-  if (any([](const Rank& r) { return r.step.has_value(); })) {
-    columns.insert(columns.begin(), Column::step);
-  }
-  if (any([](const Rank& r) { return r.dropped().value_or(0) != 0; })) {
-    columns.push_back(Column::dropped);
-  }
-  columns.insert(columns.begin(), Column::state);
-  std::vector<std::string> ranks = lines_of("rank", of_ranks, columns);
-  if (exposed && all.exposure_known < all.device_timed) {
+  if (all.exposure_known_ns != 0 && all.exposure_known < all.device_timed) {
     buckets.push_back(fmt::format("  exposed: known of {} of {} timed calls",
                                   text::thousands(all.exposure_known),
                                   text::thousands(all.device_timed)));
@@ -307,19 +293,14 @@ std::optional<Rate> History::rate(const Rank& rank, std::size_t bucket) const {
 std::string to_json(const Shown& v) {
   Json j = {{"schema", "tprof-top/1"}, {"ranks", Json::array()}};
   for (const Rank& rank : v.ranks) j["ranks"].push_back(rank_of(v, rank));
-  return j.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
+  return report::printed(j);
 }
 
 namespace {
 
 // Returns a label's value, quoted.
 std::string label(std::string_view value) {
-  std::string out = "\"";
-  for (const char c : text::printable(value)) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
+  return '"' + text::replaced(text::printable(value), {{"\"", "\\\""}, {"\\", "\\\\"}}) + '"';
 }
 
 std::string seconds(std::uint64_t ns) {

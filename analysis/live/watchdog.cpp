@@ -43,10 +43,10 @@ bool contains(const std::string& text, std::string_view word) {
 }
 
 std::string json_of(const NewFinding& told) {
-  nlohmann::ordered_json j = report::to_json({*told.finding}, report::Detail::full)[0];
+  report::Json j = report::to_json({*told.finding}, report::Detail::full)[0];
   auto& processes = j["processes"] = nlohmann::json::array();
   for (const Target& t : told.targets) processes.push_back({{"rank", t.rank}, {"pid", t.pid}});
-  return j.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
+  return report::printed(j, -1);
 }
 
 // Returns an unnamed file with the text, positioned at its beginning. A pipe might be full, or read
@@ -69,23 +69,6 @@ void run(const std::string& command, const std::string& input, const sigset_t& m
   text::say("tprof: {}: {}\n", text::printable(command), how_it_ended(status));
 }
 
-// Returns the finding's processes that the command is for.
-std::vector<Target> targets_of(const check::Finding& finding, const job::Job& job) {
-  std::vector<Target> targets;
-  const std::string here = read::boot_id();
-  const std::uint64_t pids = read::own_pid_namespace();
-  for (const read::Process* p : job.processes) {
-    const read::Header& h = p->header;
-    const bool runs = p->end == read::End::running && !p->snapshot && h.boot_id == here;
-    // A command can't use a pid of another container.
-    if (h.pid_namespace != 0 && h.pid_namespace != pids) continue;
-    if (!runs || !h.rank || !finding.ranks.contains(*h.rank)) continue;
-    if (std::ranges::count(targets, h.pid, &Target::pid) != 0) continue;  // it holds several ranks
-    if (targets.size() < kMostTargets) targets.push_back({*h.rank, h.pid});
-  }
-  return targets;
-}
-
 // Returns false if it was not run for lack of a target.
 bool run_for(const std::string& command, const std::vector<NewFinding>& findings,
              const sigset_t& mask) {
@@ -98,8 +81,9 @@ bool run_for(const std::string& command, const std::vector<NewFinding>& findings
   bool any = false;
   for (const NewFinding& f : findings) {
     for (const Target& t : f.targets) {
-      const std::string with_pid = filled_in(command, kPid, std::to_string(t.pid));
-      run(filled_in(with_pid, kRank, std::to_string(t.rank)), json_of(f), mask);
+      const std::string pid = std::to_string(t.pid);
+      run(text::replaced(command, {{kPid, pid}, {kRank, std::to_string(t.rank)}}), json_of(f),
+          mask);
       any = true;
     }
   }
@@ -127,7 +111,7 @@ bool Watchdog::may_be_stuck() {
   const auto now = Clock::now();
   bool may = false;
   std::map<std::int64_t, Progress> progress;
-  for (const Rank& rank : ranks_of(look_.traces, look_.job->processes)) {
+  for (const Rank& rank : ranks_of(look_)) {
     if (rank.process->end != read::End::running) continue;
     const std::int64_t pid = rank.process->header.pid;
     const auto before = progress_.find(pid);
@@ -196,10 +180,20 @@ void Watchdog::report_new(bool over) {
   found_ = std::move(found);
 }
 
-std::vector<Target> Watchdog::targets_of(const check::Finding& f) const {
-  std::vector<Target> targets = live::targets_of(f, *look_.job);
-  if (watched_.is_ours) {
-    std::erase_if(targets, [&](const Target& t) { return !watched_.is_ours(t); });
+std::vector<Target> Watchdog::targets_of(const check::Finding& finding) const {
+  std::vector<Target> targets;
+  const std::string here = read::boot_id();
+  const std::uint64_t pids = read::own_pid_namespace();
+  for (const read::Process* p : look_.job->processes) {
+    const read::Header& h = p->header;
+    const bool runs = p->end == read::End::running && !p->snapshot && h.boot_id == here;
+    // A command can't use a pid of another container.
+    if (h.pid_namespace != 0 && h.pid_namespace != pids) continue;
+    if (!runs || !h.rank || !finding.ranks.contains(*h.rank)) continue;
+    if (std::ranges::count(targets, h.pid, &Target::pid) != 0) continue;  // it holds several ranks
+    const Target target = {*h.rank, h.pid};
+    if (watched_.is_ours && !watched_.is_ours(target)) continue;
+    if (targets.size() < kMostTargets) targets.push_back(target);
   }
   return targets;
 }
