@@ -20,13 +20,9 @@ using text::printable;
 constexpr std::size_t kSitesShown = 60;
 constexpr std::size_t kLongest = 72;
 
-std::string file_name(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
-}
-
 std::string text_of(const symbols::Place& p) {
   if (p.file.empty()) return p.function;
-  return fmt::format("{}:{} {}", file_name(p.file), p.line, p.function);
+  return tables::text_of({.function = p.function, .file = p.file, .line = p.line});
 }
 
 // Returns the texts of a native frame, including inlined functions.

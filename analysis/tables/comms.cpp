@@ -11,12 +11,9 @@
 namespace tprof::tables {
 namespace {
 
-struct Word {
-  std::string_view word;
-  std::string_view role;
-};
-// The first of these in a name decides: dp_replicate is not plain data parallelism.
-constexpr Word kWords[] = {
+// Words and their roles. The first of these in a name decides: dp_replicate is not plain data
+// parallelism.
+constexpr std::pair<std::string_view, std::string_view> kWords[] = {
     {"replicate", "replicate"}, {"shard", "shard"}, {"fsdp", "shard"},      {"ep", "expert"},
     {"expert", "expert"},       {"cp", "context"},  {"context", "context"}, {"pp", "pipeline"},
     {"pipeline", "pipeline"},   {"tp", "tensor"},   {"tensor", "tensor"},   {"sp", "sequence"},
@@ -211,8 +208,8 @@ std::vector<CommSummary> communicators(const job::Job& job, const Ops& ops) {
 
 std::string_view role_of_name(std::string_view name) {
   const std::vector<std::string> words = text::words(name);
-  for (const Word& known : kWords) {
-    if (std::ranges::find(words, known.word) != words.end()) return known.role;
+  for (const auto& [word, role] : kWords) {
+    if (std::ranges::find(words, word) != words.end()) return role;
   }
   return "";
 }

@@ -393,9 +393,6 @@ void LayersOfRank::end() {
 
 // The rows that the ranks of a group share.
 using Shape = std::pair<std::int64_t, std::vector<LayerKey>>;
-Shape shape_of(const LayerGroup& group) {
-  return {group.nranks, {group.rows.begin(), group.rows.end()}};
-}
 
 void merge(LayerGroup& to, const LayerGroup& more) {
   if (to.rows.empty()) {
@@ -511,7 +508,9 @@ Layers layers_of(const run::Lines& lines, const steps::Found& found, const StepL
                                                  activations);
       },
       [&](const LayersOfRank& rank) {
-        for (const auto& [id, group] : rank.comms) merge(all[id][shape_of(group)], group);
+        for (const auto& [id, group] : rank.comms) {
+          merge(all[id][{group.nranks, {group.rows.begin(), group.rows.end()}}], group);
+        }
         for (const auto& [why, buckets] : rank.left) tables::add(layers.left[why], buckets);
         if (!rank.autograd) layers.unnamed.push_back(rank.rank);
       });
