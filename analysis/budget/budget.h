@@ -121,7 +121,6 @@ void write_file(const Budget& budget, const std::filesystem::path& file);  // mu
 // is blamed.
 struct Reading {
   Measured measured{};
-  Budget budget{};
   Compared compared{};
 };
 

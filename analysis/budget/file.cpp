@@ -185,7 +185,7 @@ void write_file(const Budget& budget, const std::filesystem::path& file) {
   }
   std::FILE* out = std::fopen(file.c_str(), "wxe");
   if (out == nullptr) throw read::not_written(file, errno);
-  const std::string text = all.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
+  const std::string text = report::printed(all);
   const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
   if (std::fclose(out) != 0 || !written) throw read::not_written(file, errno);
 }

@@ -31,9 +31,8 @@ double shards_of(const Measured& measured) {
 
 Reading reading(Model model, Measured measured) {
   if (model.shards == 0) model.shards = shards_of(measured);
-  Budget budget = of_model(model);
-  Compared compared = compare(measured, budget);
-  return {std::move(measured), std::move(budget), std::move(compared)};
+  Compared compared = compare(measured, of_model(model));
+  return {std::move(measured), std::move(compared)};
 }
 
 // True if a step moves the same with one micro-batch as with several: DDP with no_sync(), and
@@ -112,7 +111,7 @@ Reading against(const Budget& budget, std::uint64_t micro_batches, const Measure
   const auto with = [&](std::uint64_t n) {
     Measured measured = measure(n);
     Compared compared = compare(measured, budget);
-    return Reading{std::move(measured), budget, std::move(compared)};
+    return Reading{std::move(measured), std::move(compared)};
   };
   Reading each = with(micro_batches);
   const double n = found_in_budgets_step(each.compared).value_or(0);

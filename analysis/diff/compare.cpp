@@ -87,14 +87,14 @@ std::vector<Step> comparable(tables::CallsBySteps all, std::int64_t first, bool 
   for (auto& [number, step] : all) {
     if (number == first || step.ranks != ranks || step.calling != calling) continue;
     if (by_devices ? step.device_ns == 0 : step.hosts == 0) continue;
-    steps.push_back({std::move(step), number});
+    steps.push_back({std::move(step)});
   }
   return steps;
 }
 
 void put_parts(const why::Times& times, Run& run) {
   for (Step& step : run.steps) {
-    const auto at = std::ranges::lower_bound(times.steps, step.number) - times.steps.begin();
+    const auto at = std::ranges::lower_bound(times.steps, step.step) - times.steps.begin();
     step.parts = why::mean_of(times, {static_cast<std::size_t>(at)});
   }
   double unmet = 0;

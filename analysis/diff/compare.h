@@ -22,7 +22,6 @@ namespace tprof::diff {
 using tables::OpKind;
 
 struct Step : tables::StepCalls {
-  std::int64_t number = 0;
   std::optional<why::Cell> parts{};  // means over ranks; absent: unknown
 };
 

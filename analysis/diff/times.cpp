@@ -163,7 +163,7 @@ Lengths lengths_of(const Usual& side, const std::vector<double>& other) {
   const double most = *std::ranges::max_element(other);
   std::vector<std::int64_t> beyond;
   for (std::size_t i = 0; i < of.size(); ++i) {
-    if (of[i] > most) beyond.push_back(side.run.steps[i].number);
+    if (of[i] > most) beyond.push_back(side.run.steps[i].step);
   }
   return {.steps = of.size(),
           .beyond = std::move(beyond),
@@ -245,7 +245,7 @@ void put_long(const Usual& side, const std::vector<double>& extra,
     lengths.out += ns != 0;
   }
   for (const std::size_t i : far) {
-    lengths.far.push_back(side.run.steps[i].number);
+    lengths.far.push_back(side.run.steps[i].step);
     lengths.far_ns += extra[i];
   }
   if (lengths.out == 0) return;

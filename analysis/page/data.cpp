@@ -298,10 +298,8 @@ Section late_places_of(const Gathered& g) {
 
 Section waits_of(const Gathered& g) {
   why::WaitTable shown{.step_stride = g.why.waits.step_stride, .known = g.why.waits.known};
-  std::vector<std::size_t> rank_counts;
   for (why::WaitRow row : g.why.waits.rows) {
     if (shown.rows.size() == kMostWaits || row.spent.calls == 0) continue;
-    rank_counts.push_back(row.of_ranks.size());
     std::erase_if(row.of_ranks, [](const why::WaitOfRank& r) { return r.last.times == 0; });
     std::ranges::stable_sort(row.of_ranks, std::ranges::greater(),
                              [](const why::WaitOfRank& r) { return r.last.times; });
