@@ -112,16 +112,14 @@ struct FunctionList {
   std::vector<LeftOutFunction> left_out;
 };
 
-bool is_per_thread_twin(std::string_view name) {
-  return name.ends_with("_ptsz") || name.ends_with("_ptds");
-}
 constexpr unsigned kTwinsSince = 7000;  // CUDA 7.0 brought the per-thread default stream
 
 // 12080 is CUDA 12.8, 22800 NCCL 2.28. A per-thread twin (_ptsz, _ptds) has the number of its
 // function.
 std::string version(const WrappedFunction& f, std::string_view text) {
   unsigned number = text::number<unsigned>(text).value_or(0);
-  if (is_per_thread_twin(f.name)) number = std::max(number, kTwinsSince);
+  if (f.name.ends_with("_ptsz") || f.name.ends_with("_ptds"))
+    number = std::max(number, kTwinsSince);
   return f.library.starts_with("nccl") ? fmt::format("{}.{}", number / 10000, number % 10000 / 100)
                                        : fmt::format("{}.{}", number / 1000, number % 1000 / 10);
 }

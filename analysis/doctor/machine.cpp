@@ -302,8 +302,6 @@ void examine_machine(const Library& library, Report& report) {
   tool_variables(env, report);
 }
 
-namespace fs = std::filesystem;
-
 void examine_output(const std::string& pattern, const std::string& ring_dir, std::uint64_t quota,
                     Report& report) {
   const fs::path folder = common_folder(pattern);

@@ -40,13 +40,6 @@ std::vector<OpRow> rows_of(const tables::Summary& s, Apart apart) {
   return rows;
 }
 
-// People see no bucket, as the function implies it, except for copies, whose function has several
-// directions.
-std::string name_with_direction(const OpRow& r) {
-  if (!is_copy(r.key.bucket)) return r.key.name;
-  return fmt::format("{} {}", r.key.name, bucket_name(r.key.bucket));
-}
-
 // A bandwidth column, for operations that have one.
 template <typename Of>
 Figure timed_figure(const char* title, const char* key, Of of, Show show) {
@@ -60,8 +53,11 @@ std::vector<Column<OpRow>> op_columns(const tables::Summary& s, Apart apart, boo
       {title_if(who == For::programs, "bucket"), "bucket", Unit::text,
        [](const OpRow& r) { return bucket_name(r.key.bucket); }},
       {"operation", "name", Unit::text,
+       // People see no bucket, as the function implies it, except for copies, whose function has
+       // several directions.
        [who](const OpRow& r) {
-         return who == For::people ? name_with_direction(r) : r.key.name.str();
+         if (who == For::programs || !is_copy(r.key.bucket)) return r.key.name.str();
+         return fmt::format("{} {}", r.key.name, bucket_name(r.key.bucket));
        }},
       {title_if(apart.size, "size"), "bytes_class", Unit::size_class,
        [](const OpRow& r) { return r.key.bytes_class; }},

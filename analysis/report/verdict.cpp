@@ -127,10 +127,6 @@ std::string everybody(const check::Diagnosed& said) {
   return n == 0 ? check::counted(said.job->processes.size(), "process") : check::counted(n, "rank");
 }
 
-bool sent_any(const check::CommunicatorVerdict& c) {
-  return c.collectives + c.sends + c.receives != 0;
-}
-
 // Says what the ranks did, if none is known to have done anything else.
 std::string made(const check::Diagnosed& said, const std::string& who) {
   check::CommunicatorVerdict sum;
@@ -197,7 +193,9 @@ JobVerdict all_well(const check::Diagnosed& said, const Known& known) {
   const bool steps = known.step_ns.has_value();
   const bool looked = known.why_not.empty() && known.looked_for;
   const bool well = !steps || known.exposed_share <= kMuchExposed;
-  if (out.empty() && std::ranges::none_of(said.communicators, sent_any)) {
+  const bool sent_any = std::ranges::any_of(
+      said.communicators, [](const auto& c) { return c.collectives + c.sends + c.receives != 0; });
+  if (out.empty() && !sent_any) {
     out = filled("{who}, no collectives, {copies:,} {copies?copy|copies}{steps?|; no steps found}",
                  {{"who", everybody(said)}, {"copies", known.copies}, {"steps", steps}});
   } else if (out.empty()) {

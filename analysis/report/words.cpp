@@ -17,14 +17,6 @@ using check::Value;
 using check::Values;
 using check::Who;
 
-using WordsOf = std::array<const Words*, static_cast<std::size_t>(check::Say::count_)>;
-
-WordsOf words_by_say() {
-  WordsOf all{};
-  for (const Words& w : all_words()) all[static_cast<std::size_t>(w.say)] = &w;
-  return all;
-}
-
 struct TextOf {
   std::string_view format;
 
@@ -130,10 +122,12 @@ std::string filled(std::string_view text, const Values& values) {
 }
 
 const Words& words_of(check::Say say) {
-  static const WordsOf kWords = words_by_say();
-  static const Words kNone{};
-  const Words* words = kWords[static_cast<std::size_t>(say)];
-  return words == nullptr ? kNone : *words;
+  static const auto kBySay = [] {
+    std::array<Words, static_cast<std::size_t>(check::Say::count_)> all{};
+    for (const Words& w : all_words()) all[static_cast<std::size_t>(w.say)] = w;
+    return all;
+  }();
+  return kBySay[static_cast<std::size_t>(say)];
 }
 
 std::string sentence(const Fact& fact) {
