@@ -18,30 +18,31 @@ using check::Ns;
 using check::Percent;
 
 constexpr std::size_t kFewest = 4;
-constexpr std::size_t kFewestForDrift = 16;
 constexpr std::size_t kFewestOfLevel = 5;
 constexpr double kMostOfTime = 0.5;  // share of the steps' time
 
-// The Theil-Sen slope, and by how many standard deviations Kendall's count of ordered pairs differs
-// from chance (Mann 1945).
+// The Theil-Sen slope, and its lower bound: the true slope is smaller in less than one of a hundred
+// series (Sen 1968). 0: the series is too short to tell.
 struct Drift {
   double slope = 0;
-  double certainty = 0;
+  double least = 0;
 };
 Drift drift_of(const std::vector<double>& series) {
+  constexpr double kSure = 2.576;  // standard deviations: 99 % lie within
   const std::size_t every = series.size() / 512 + 1;
   std::vector<double> x;
   for (std::size_t i = 0; i < series.size(); i += every) x.push_back(series[i]);
   std::vector<double> slopes;
-  double in_order = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     for (std::size_t j = i + 1; j < x.size(); ++j) {
       slopes.push_back((x[j] - x[i]) / static_cast<double>((j - i) * every));
-      in_order += x[j] > x[i] ? 1 : x[j] < x[i] ? -1 : 0;
     }
   }
   const auto n = static_cast<double>(x.size());
-  return {median(std::move(slopes)), in_order / std::sqrt(n * (n - 1) * (2 * n + 5) / 18)};
+  const double width =
+      std::sqrt(n * (n - 1) * (2 * n + 5) / 18) / static_cast<double>(slopes.size());
+  const double share = (1 - kSure * width) / 2;
+  return {median(slopes), share < 0 ? 0 : quantile(std::move(slopes), share)};
 }
 
 // How likely it is that a series without a change differs that much in rank before and after a
@@ -212,15 +213,15 @@ void step_series(const Evidence& e, Findings& found) {
     for (Lengths* lengths : {&all, &left}) lengths->shorten(at, ns);
   }
   long_steps(e, all, left, found);
-  const double grown = drift.slope * static_cast<double>(left.ns.size() - 1);
-  if (jumps || left.ns.size() < kFewestForDrift ||
-      std::erfc(drift.certainty / std::sqrt(2)) > kChance || grown < 0.05 * left.usual)
-    return;
+  const auto times = static_cast<double>(left.ns.size() - 1);
+  const double grown = drift.slope * times;
+  const double least = drift.least * times;
+  if (jumps || least < 0.05 * left.usual) return;
   Finding& f = add(found, Kind::drifting_steps, {},
                    {{"grown", Ns{std::llround(grown)}},
                     {"share", Percent{100 * grown / left.usual}},
                     {"of_steps", left.ns.size()}});
-  f.cost = cost_of(e, grown / 2, grown / 4);
+  f.cost = cost_of(e, grown / 2, (grown - least) / 2);
 }
 
 }  // namespace tprof::why

@@ -73,6 +73,7 @@ JOBS = {
         LONG.but(loader=dict.fromkeys(range(8), 100 * MS), loader_every=6), "periodic_steps", loader={}
     ),
     "leak of the GPUs": job_of(LONG.but(leak_gpu=0.02), "drifting_steps", leak_gpu=0.0),
+    "leak of the GPUs, few steps": job_of(LONG.but(steps=12, leak_gpu=0.05), "drifting_steps", leak_gpu=0.0),
     "leak of the hosts": job_of(LONG.but(leak_ns=MS), "drifting_steps", leak_ns=0),
     "jump": job_of(LONG.but(jump=(12, 1.3)), "jumping_steps", jump=(0, 1.0)),
     # One thing is wrong.
