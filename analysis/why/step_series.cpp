@@ -102,11 +102,23 @@ std::size_t jump_of(const Lengths& all, double slope) {
   return at;
 }
 
+// True if steps make as many calls from this place on as before. Others do something else, such as
+// training after a generation.
+bool as_many_calls(const Evidence& e, std::size_t at) {
+  std::vector<double> calls[2];
+  for (std::size_t i = 0; i < e.steps.size(); ++i) {
+    double sum = 0;
+    for (const std::size_t r : every_rank(e)) sum += e.times.of(r)[e.steps[i]].collectives;
+    calls[i < at ? 0 : 1].push_back(sum);
+  }
+  return median(calls[0]) == median(calls[1]);
+}
+
 // Returns by how much; 0: not worth reporting.
 double tell_jump(const Evidence& e, const Lengths& all, std::size_t at, Findings& found) {
   const double before = median({all.ns.begin(), all.ns.begin() + static_cast<std::ptrdiff_t>(at)});
   const double after = median({all.ns.begin() + static_cast<std::ptrdiff_t>(at), all.ns.end()});
-  if (after - before < 0.05 * before) return 0;
+  if (after - before < 0.05 * before || !as_many_calls(e, at)) return 0;
   const double part = static_cast<double>(all.ns.size() - at) / static_cast<double>(all.ns.size());
   const double ns = (after - before) * part;
   Finding& f = add(found, Kind::jumping_steps, {},

@@ -76,6 +76,7 @@ JOBS = {
     "leak of the GPUs, few steps": job_of(LONG.but(steps=12, leak_gpu=0.05), "drifting_steps", leak_gpu=0.0),
     "leak of the hosts": job_of(LONG.but(leak_ns=MS), "drifting_steps", leak_ns=0),
     "jump": job_of(LONG.but(jump=(12, 1.3)), "jumping_steps", jump=(0, 1.0)),
+    "more calls from a step on": job_of(LONG.but(reduce_each=True, more_micros=(12, 3))),
     # One thing is wrong.
     **{
         f"gpu x{factor}, {shape}": job_of(Loop(shape, 16, 4, **B, steps=6, gpu={5: factor}), "slow_gpu", [5], gpu={})

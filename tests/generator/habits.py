@@ -131,6 +131,8 @@ class _Program:
         if loop.jump[0] and step >= loop.jump[0]:
             self.scale *= loop.jump[1]
         self.scale_of_step = self.scale
+        if loop.more_micros[0] and step == loop.more_micros[0]:
+            self.micros *= loop.more_micros[1]
         if loop.setup and step == 0:
             yield Collective("ncclAllGather", "world", 1, "float32", "compute")
         if not loop.mark_within:
@@ -262,8 +264,8 @@ class _Program:
         loop = self.loop
         size = {"float32": 4, "bfloat16": 2}[loop.dtype]
         bucket = loop.bucket_bytes // size
-        for micro in range(loop.micro_batches):
-            reduces = loop.reduce_each or micro == loop.micro_batches - 1
+        for micro in range(self.micros):
+            reduces = loop.reduce_each or micro == self.micros - 1
             self.micro_batch(micro)
             if micro and loop.load_each:
                 yield from self.load()
@@ -313,8 +315,8 @@ class _Program:
             yield Collective("ncclAllGather", comm, count, loop.dtype, "gather", backward=backward)
             yield Record("gather", f"gathered {layer} {backward}")
 
-        for micro in range(loop.micro_batches):
-            reduces = loop.reduce_each or micro == loop.micro_batches - 1
+        for micro in range(self.micros):
+            reduces = loop.reduce_each or micro == self.micros - 1
             self.micro_batch(micro)
             if micro and loop.load_each:
                 yield from self.load()

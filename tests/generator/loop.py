@@ -36,6 +36,7 @@ class Loop:
     batch_memory: str = "pinned"
     loads_each: int = 1  # only each so many-th rank copies a batch, as the first of a tensor group
     micro_batches: int = 1
+    more_micros: tuple[int, int] = (0, 1)  # ddp, fsdp: from this step on there are so many times as many
     load_each: bool = False  # ddp, fsdp: True: each micro-batch is loaded and copied by itself
     reduce_each: bool = False  # False: no_sync() until the last micro-batch
     overlap: bool = True  # ddp: False: reduces when the backward pass is over
