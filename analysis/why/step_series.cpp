@@ -220,7 +220,9 @@ void step_series(const Evidence& e, Findings& found) {
   Lengths left = lengths_of(e, true);
   const Drift drift = drift_of(left.ns);
   const std::size_t at = jump_of(left, drift.slope);
-  const bool jumps = at != 0 && chance_of_jump(left.ns, at) < kChance;
+  // Both as measured and once the slow ranks are mended, which may shorten some steps alone.
+  const bool jumps =
+      at != 0 && std::max(chance_of_jump(all.ns, at), chance_of_jump(left.ns, at)) < kChance;
   if (const double ns = jumps ? tell_jump(e, left, at, found) : 0; ns != 0) {
     for (Lengths* lengths : {&all, &left}) lengths->shorten(at, ns);
   }
