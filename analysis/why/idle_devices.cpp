@@ -49,7 +49,9 @@ Places who_idle(const Evidence& e, double all_ns) {
     const Slow hosts{.ranks = first_of(ranks, some), .of = Of::host, .alone = true};
     return usual(e.replays->saves_in_steps(hosts)) < all_ns - kUsualShare * e.step_ns;
   });
-  return first_of(ranks, enough == n.end() ? ranks.size() : *enough);
+  // If most ranks are idle, it is the program.
+  const bool most = enough == n.end() || 2 * *enough > ranks.size();
+  return first_of(ranks, most ? ranks.size() : *enough);
 }
 
 }  // namespace
