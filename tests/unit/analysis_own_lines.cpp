@@ -1,4 +1,4 @@
-// What differs from the lines of the library is not read without simdjson. That those are, and give
+// Lines that differ from those of the library are not read without simdjson.
 // the same, is in tool/test_scale.py.
 #include <vector>
 
