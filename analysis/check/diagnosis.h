@@ -61,7 +61,7 @@ struct Case {
   }
   // Returns empty calls if the rank's lines were not read, or can't be.
   const RankCalls& calls(const read::Process& rank) const;
-  bool has_lines(const read::Process& rank) const { return lines.of<RankCalls>(&rank) != nullptr; }
+  bool has_lines(const read::Process& rank) const { return lines.of(&rank) != nullptr; }
   // Null: lines, or this rank's lines, were not read.
   const run::MetadataHistory* history(const read::Process& rank) const {
     return read == nullptr ? nullptr : read->history(rank);

@@ -140,7 +140,7 @@ void lines_against_ledger(const Case& c, Findings& found) {
   };
   const auto sums = c.read->each(make);
   for (const Process* p : c.job.processes) {
-    if (Sums* its = sums.of<Sums>(p)) disagreement(*its, add_gaps(*p, c, found), found);
+    if (Sums* its = sums.of(p)) disagreement(*its, add_gaps(*p, c, found), found);
   }
 }
 

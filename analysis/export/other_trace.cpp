@@ -273,7 +273,7 @@ void refine_clocks(std::vector<OtherFile>& others, const run::Lines& lines) {
     return marked.contains(&p) ? std::optional(OurCollectives(p)) : std::nullopt;
   });
   for (OtherFile& other : others) {
-    const OurCollectives* of = ours.of<OurCollectives>(other.process);
+    const OurCollectives* of = ours.of(other.process);
     const bool none = other.trace->collectives().empty() || of == nullptr;
     other.why = none ? "it marks no collective" : refine(other, *of);
   }

@@ -55,7 +55,11 @@ struct Passing {
 
 // Takes everything that is counted from a rank's lines.
 struct OfLines {
-  auto parts() { return std::tie(passing, groups); }
+  void timed(const read::Event& e, const read::DeviceTime* t) {
+    passing.timed(e, t);
+    groups.timed(e, t);
+  }
+  void end() { groups.end(); }
 
   Passing passing;
   tables::RankGroups<read::Amounts, KeyOfCall> groups;
@@ -307,13 +311,14 @@ void Selection::count(const Needs& needs) {
     });
   }
   for (const Process* p : job_.processes) {
-    if (Passing* of_lines = lines.of<Passing>(p)) {
-      lines_of_[p] = {of_lines->in_lines, of_lines->left_out};
-      if (keeps_begun) calls_.begun[p] = std::move(of_lines->begun);
+    OfLines* of_lines = lines.of(p);
+    if (of_lines != nullptr) {
+      Passing& passing = of_lines->passing;
+      lines_of_[p] = {passing.in_lines, passing.left_out};
+      if (keeps_begun) calls_.begun[p] = std::move(passing.begun);
     }
     if (!needs.counts) continue;
-    const auto* groups = lines.of<decltype(OfLines::groups)>(p);
-    const Counted in_lines = groups == nullptr ? Counted() : groups->found;
+    const Counted in_lines = of_lines == nullptr ? Counted() : of_lines->groups.found;
     rows_[p] = filtered(*p, by_steps ? counted_in_steps(*p, in_lines) : in_lines, by_steps);
   }
   if (needs.any && none_pass()) {

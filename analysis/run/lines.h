@@ -3,8 +3,7 @@
 // A visitor is a plain struct with a function for each kind of line that it wants: call, launch,
 // last_call, range, device_time, busy, life, thread, metadata. Each takes the line as in
 // read/events.h. end() comes after the rank's last line, to reduce what was collected. timed(call,
-// time) gets each call with its time on the device, or null, as soon as both are known. A visitor
-// composed of others has `auto parts()`, which ties them.
+// time) gets each call with its time on the device, or null, as soon as both are known.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +15,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -86,37 +84,6 @@ class MetadataFollower {
   std::pair<std::string, std::uint64_t> last_;  // the last ledger with scopes, and its offset
 };
 
-template <typename T>
-inline constexpr bool kIsOptional = false;
-template <typename T>
-inline constexpr bool kIsOptional<std::optional<T>> = true;
-
-// Calls f for each struct in `of`: itself, its parts, the value of an optional.
-template <typename T, typename F>
-void each_part(T& of, const F& f) {
-  if constexpr (kIsOptional<std::remove_const_t<T>>) {
-    if (of) each_part(*of, f);
-  } else if constexpr (requires { of.parts(); }) {
-    std::apply([&](auto&... part) { (each_part(part, f), ...); }, of.parts());
-  } else {
-    f(of);
-  }
-}
-
-// True if one of the structs in a T takes such lines.
-template <typename T, typename See, typename Line>
-constexpr bool takes() {
-  if constexpr (kIsOptional<T>) {
-    return takes<typename T::value_type, See, Line>();
-  } else if constexpr (requires(T & of) { of.parts(); }) {
-    return []<typename... P>(std::type_identity<std::tuple<P&...>>) {
-      return (takes<P, See, Line>() || ...);
-    }(std::type_identity<decltype(std::declval<T&>().parts())>{});
-  } else {
-    return std::is_invocable_v<See, T&, const Line&>;
-  }
-}
-
 // A visitor with its rank.
 template <typename Made>
 struct Shown {
@@ -124,18 +91,14 @@ struct Shown {
   Made made;
   bool has_times = false;
   TimedCalls timed{has_times, [this](const read::Event& e, const read::DeviceTime* t) {
-                     each_part(made, [&](auto& part) {
-                       if constexpr (requires { part.timed(e, t); }) part.timed(e, t);
-                     });
+                     if constexpr (requires { made.timed(e, t); }) made.timed(e, t);
                    }};
   bool ended = false;
 
   void end() {
     if (std::exchange(ended, true)) return;
     timed.finish();
-    each_part(made, [](auto& part) {
-      if constexpr (requires { part.end(); }) part.end();
-    });
+    if constexpr (requires { made.end(); }) made.end();
   }
 };
 
@@ -143,17 +106,10 @@ struct Shown {
 template <typename Made>
 class ByRank {
  public:
-  // Returns null if the rank's lines were not wanted, or not readable. `T`: the visitor, or a part
-  // of it.
-  template <typename T = Made>
-  T* of(const read::Process* rank) const {
+  // Returns null if the rank's lines were not wanted, or not readable.
+  Made* of(const read::Process* rank) const {
     const auto shown = all_.find(rank);
-    if (shown == all_.end()) return nullptr;
-    T* found = nullptr;
-    each_part(shown->second->made, [&](auto& part) {
-      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(part)>, T>) found = &part;
-    });
-    return found;
+    return shown == all_.end() ? nullptr : &shown->second->made;
   }
   void add(std::unique_ptr<Shown<Made>> shown) {
     const read::Process* rank = &shown->rank;
@@ -164,8 +120,19 @@ class ByRank {
   std::unordered_map<const read::Process*, std::unique_ptr<Shown<Made>>> all_;
 };
 
+// make(rank) returns a visitor, maybe in an optional.
 template <typename Make>
-using MadeBy = std::remove_cvref_t<std::invoke_result_t<const Make&, const read::Process&>>;
+using Returned = std::remove_cvref_t<std::invoke_result_t<const Make&, const read::Process&>>;
+template <typename T>
+struct Unwrapped {
+  using Type = T;
+};
+template <typename T>
+struct Unwrapped<std::optional<T>> {
+  using Type = T;
+};
+template <typename Make>
+using MadeBy = typename Unwrapped<Returned<Make>>::Type;
 
 template <typename Made>
 Shown<Made>& shown_to(const std::vector<std::unique_ptr<Shown<Made>>>& all,
@@ -175,15 +142,13 @@ Shown<Made>& shown_to(const std::vector<std::unique_ptr<Shown<Made>>>& all,
                             : std::ranges::lower_bound(all, &rank, std::less(), by_rank));
 }
 
-// Sends lines of one kind to the visitors that take them.
+// Sends lines of one kind to the visitors, if they take them.
 template <typename Made, typename Line, typename See>
 void connect(const std::vector<std::unique_ptr<Shown<Made>>>& all,
              std::function<void(const read::Process&, const Line&)>& to, const See& see) {
-  if constexpr (takes<Made, See, Line>()) {
+  if constexpr (std::is_invocable_v<See, Made&, const Line&>) {
     to = [&all, see](const read::Process& rank, const Line& line) {
-      each_part(shown_to(all, rank).made, [&](auto& part) {
-        if constexpr (std::is_invocable_v<See, decltype(part), const Line&>) see(part, line);
-      });
+      see(shown_to(all, rank).made, line);
     };
   }
 }
@@ -202,8 +167,7 @@ read::LineReader reader_of(const std::vector<std::unique_ptr<Shown<Made>>>& all)
   connect(all, of.thread, [](auto& c, const auto& l) -> decltype(c.thread(l)) { c.thread(l); });
   connect(all, of.metadata,
           [](auto& c, const auto& l) -> decltype(c.metadata(l)) { c.metadata(l); });
-  constexpr auto timed = [](auto& c, const auto& l) -> decltype(c.timed(l, nullptr)) {};
-  if constexpr (takes<Made, decltype(timed), read::Event>()) {
+  if constexpr (requires(Made & of, const read::Event& e) { of.timed(e, nullptr); }) {
     of.event = [&all, also = std::move(of.event)](const read::Process& rank, const read::Event& e) {
       if (also) also(rank, e);
       shown_to(all, rank).timed.call(e);
@@ -256,7 +220,7 @@ class Lines {
   // The same without keeping the visitors of all ranks: calls take(visitor) in the order of ranks.
   template <typename Make, typename Take>
   void each(const Make& make, const Take& take) const {
-    show(make, [&](auto shown) { each_part(shown->made, take); });
+    show(make, [&](auto shown) { take(shown->made); });
   }
 
   // Loads the lines, too. Null: the rank's lines can't be read.
@@ -287,10 +251,14 @@ class Lines {
       All of;
       Ranks ranks;
       for (const read::Process* p : all[i]) {
-        of.emplace_back(new Shown<MadeBy<Make>>{*p, make(*p), has_device_times(*p)});
-        bool wanted = true;
-        if constexpr (kIsOptional<MadeBy<Make>>) wanted = of.back()->made.has_value();
-        wanted ? ranks.push_back(p) : of.pop_back();
+        if constexpr (!std::is_same_v<Returned<Make>, MadeBy<Make>>) {
+          auto made = make(*p);
+          if (!made) continue;
+          of.emplace_back(new Shown<MadeBy<Make>>{*p, *std::move(made), has_device_times(*p)});
+        } else {
+          of.emplace_back(new Shown<MadeBy<Make>>{*p, make(*p), has_device_times(*p)});
+        }
+        ranks.push_back(p);
       }
       read::LineReader reader = reader_of(of);
       reader.end = [&of](const read::Process& rank) {

@@ -109,7 +109,7 @@ RanksByWhy share_steps(const run::Lines& lines, const RanksByWhy& none, Found& f
   });
   const auto begun = lines.each([&](const Process& p) {
     const auto from = sources.find(&p);
-    const auto* first = from == sources.end() ? nullptr : firsts.of<First>(from->second.rank);
+    const auto* first = from == sources.end() ? nullptr : firsts.of(from->second.rank);
     return first == nullptr
                ? std::nullopt
                : std::optional<Begun>(std::in_place, p, from->second.comm, first->numbers);
@@ -117,7 +117,7 @@ RanksByWhy share_steps(const run::Lines& lines, const RanksByWhy& none, Found& f
   RanksByWhy rest;
   for (const auto& [why, ranks] : none) {
     for (const Process* p : ranks) {
-      const auto* its = begun.of<Begun>(p);
+      const auto* its = begun.of(p);
       std::vector<Interval> steps;
       if (its != nullptr) steps = its->steps(found.ranks.at(sources.at(p).rank));
       steps.empty() ? rest[why].push_back(p) : void(found.ranks[p] = std::move(steps));

@@ -41,7 +41,9 @@ std::optional<SiteOp> site_op(const read::Event& e) {
 
 struct SiteCalls {
   explicit SiteCalls(const read::Process& rank) : sites(rank), calls(rank, site_op) {}
-  auto parts() { return std::tie(sites, calls); }
+  void metadata(const read::Line& line) { sites.metadata(line); }
+  void timed(const read::Event& e, const read::DeviceTime* t) { calls.timed(e, t); }
+  void end() { calls.end(); }
 
   SiteLines sites;
   RankGroups<read::Amounts, decltype(&site_op)> calls;
@@ -89,13 +91,13 @@ SiteTotals site_totals(const run::Lines& lines) {
   SiteTotals totals;
   std::set<symbols::Frame> frames;
   for (const read::Process* p : job.processes) {
-    const auto* rank = ranks.of<SiteLines>(p);
+    const auto* rank = ranks.of(p);
     if (rank == nullptr) continue;
     totals.all_lines = totals.all_lines && steps::lines_are_whole(*p);
-    totals.names.add(rank->names());
-    for (const auto& [op, amounts] : ranks.of<decltype(SiteCalls::calls)>(p)->found) {
+    totals.names.add(rank->sites.names());
+    for (const auto& [op, amounts] : rank->calls.found) {
       const auto& [number, bucket, function] = op;
-      const SiteKey* site = rank->find(number);
+      const SiteKey* site = rank->sites.find(number);
       const bool known = site != nullptr && totals.calls.size() < SiteLines::kMost;
       totals.calls[{known ? *site : SiteKey{}, {bucket, function}}] += amounts;
       if (known) frames.insert(site->native.begin(), site->native.end());
