@@ -9,7 +9,6 @@
 #include "interpose/format/line_kinds.h"
 #include "read/error.h"
 #include "read/metadata.h"
-#include "read/parallel.h"
 #include "run/kept_lines.h"
 #include "team/archive.h"
 #include "text/text.h"
@@ -362,20 +361,6 @@ bool Lines::show(const Ranks& ranks, read::LineReader reader) const {
     store_->cannot_read(e.what());
     return false;
   }
-}
-
-void Lines::in_parallel(std::size_t n, const std::function<void(std::size_t)>& f) {
-  std::mutex mutex;
-  std::exception_ptr error;
-  read::in_parallel(n, [&](std::size_t i) {
-    try {
-      f(i);
-    } catch (...) {
-      const std::scoped_lock lock(mutex);
-      if (!error) error = std::current_exception();
-    }
-  });
-  if (error) std::rethrow_exception(error);
 }
 
 void ClockStep::keep_larger(const ClockStep& other) {

@@ -24,6 +24,7 @@
 #include "read/events.h"
 #include "read/folder.h"
 #include "read/lines.h"
+#include "read/parallel.h"
 #include "read/process.h"
 #include "read/told_lines.h"
 #include "run/timed_calls.h"
@@ -238,7 +239,6 @@ class Lines {
   std::vector<Ranks> units() const;
   // Returns false if the file can't be read.
   bool show(const Ranks& ranks, read::LineReader reader) const;
-  static void in_parallel(std::size_t n, const std::function<void(std::size_t)>& f);
 
   template <typename Make, typename Take>
   void show(const Make& make, const Take& take) const {
@@ -247,7 +247,7 @@ class Lines {
     std::mutex mutex;
     std::map<std::size_t, All> ready;  // finished before an earlier unit
     std::size_t next = 0;
-    in_parallel(all.size(), [&](std::size_t i) {
+    read::in_parallel(all.size(), [&](std::size_t i) {
       All of;
       Ranks ranks;
       for (const read::Process* p : all[i]) {

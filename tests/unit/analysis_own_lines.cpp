@@ -1,5 +1,5 @@
-// Lines that differ from those of the library are not read without simdjson.
-// the same, is in tool/test_scale.py.
+// Lines that differ from those of the library are not read without simdjson. tool/test_scale.py
+// tests that the library's are, and give the same.
 #include <vector>
 
 #include "catch2.h"
