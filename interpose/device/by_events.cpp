@@ -24,6 +24,8 @@
 
 namespace tprof::device {
 
+constexpr const char* kRefused = "the CUDA driver refuses our events";
+
 // Reads the pairs that the device has reached.
 namespace reader {
 namespace {
@@ -167,7 +169,7 @@ class Reading {
     }
     std::size_t left = 0;
     for (Pair* pair : waiting_) {
-      if (!pool.gate().closed() && read(*pair)) {
+      if (!g_contexts.closed() && read(*pair)) {
         pair->to_read.store(false, std::memory_order_relaxed);
         pool.give_back(*pair);
       } else {
@@ -234,7 +236,7 @@ class Reading {
     if (elapsed < 0) {
       const bool never = reached == event_driver::Reached::never;
       if (pair.kind == Kind::call) lose(never ? TimingLost::unread : TimingLost::device, pair.of);
-      if (!known) give_up();
+      if (!known) give_up(kRefused);
       return;
     }
     auto ns = static_cast<std::uint64_t>(elapsed);
@@ -364,7 +366,7 @@ void begin_reading(Exposure& exposure, std::uint64_t now) {
 
 std::size_t read_pool(Pool& pool, bool ending) {
   if (std::exchange(g_reader->first, false)) event_driver::stay_out_of_captures();
-  if (on() && pool.wants_more() && !pool.make_more()) give_up();
+  if (on() && pool.wants_more() && !pool.make_more()) give_up(kRefused);
   const std::size_t left = g_reader->reading.read(pool);
   if (ending) g_reader->reading.lose_rest(pool);
   return left;
@@ -379,11 +381,12 @@ std::uint32_t read(bool ending) {
   std::size_t left = 0;
   const std::uint64_t now = now_ns();
   begin_reading(g_reader->exposure, now);
-  for (Pool& pool : g_pools) {
-    if (pool.context() == nullptr || !pool.gate().enter()) continue;
-    CUcontext context = pool.context();  // may be gone already; inside the gate it stays
-    if (context != nullptr && event_driver::enter(context)) left += read_pool(pool, ending);
-    pool.gate().leave();
+  if (g_contexts.enter()) {
+    for (Pool& pool : g_pools) {
+      CUcontext context = pool.context();
+      if (context != nullptr && event_driver::enter(context)) left += read_pool(pool, ending);
+    }
+    g_contexts.leave();
   }
   g_scopes_left.store(g_reader->reading.take_scopes_left(), std::memory_order_relaxed);
   g_reader->computed.tell(g_reader->exposure, g_clock, now, ending);
@@ -415,11 +418,12 @@ using stream_gates::Use;
 // Takes a pair for recording events in `stream`, and holds it during the use.
 Free free_pair(CUstream stream, const Use& use) {
   if (!use) return {nullptr, TimingLost::no_context};
+  if (g_contexts.closed()) return {nullptr, TimingLost::device};
   CUcontext context = event_driver::context_to_time_in(stream);
   Pool* pool = context == nullptr ? nullptr : pool_of(context);
   if (pool == nullptr) return {nullptr, TimingLost::no_context};
   const bool first = pool->events() == 0 && event_driver::is_in(context);
-  if (first && !pool->make_more()) give_up();
+  if (first && !pool->make_more()) give_up(kRefused);
   Pair* pair = pool->take();
   if (pool->wants_more()) own_thread::wake();
   if (pair == nullptr) return {nullptr, TimingLost::no_pair};
@@ -432,7 +436,7 @@ Free free_pair(CUstream stream, const Use& use) {
 bool record_or_give_back(Pair& pair, CUevent event) {
   if (event_driver::record(event, pair.stream)) return true;
   g_pools[pair.pool].give_back(pair);
-  give_up();
+  give_up(kRefused);
   return false;
 }
 
@@ -455,23 +459,21 @@ TimedCall start(CUstream stream) {
 
 // A capture may have begun in the stream since the pair was taken.
 bool may_end(const Pair& pair, const Use& use) {
-  return use && (use.closings() == pair.closings ||
-                 event_driver::context_to_time_in(pair.stream) != nullptr);
+  return use && !g_contexts.closed() &&
+         (use.closings() == pair.closings ||
+          event_driver::context_to_time_in(pair.stream) != nullptr);
 }
 
 void end_pair(Pair& pair) {
   const Use use(pair.stream);
-  const bool there = pair.end != nullptr;  // otherwise gone with its context
-  const bool may = there && may_end(pair, use);
+  const bool may = may_end(pair, use);
   if (may && event_driver::record(pair.end, pair.stream)) {
     pair.to_read.store(true, std::memory_order_release);
     return;
   }
-  if (pair.kind == Kind::call) {
-    lose(there && !may ? TimingLost::no_context : TimingLost::device, pair.of);
-  }
+  if (pair.kind == Kind::call) lose(may ? TimingLost::device : TimingLost::no_context, pair.of);
   g_pools[pair.pool].give_back(pair);
-  if (may) give_up();
+  if (may) give_up(kRefused);
 }
 
 void drop(const TimedCall& timed) {
@@ -523,6 +525,7 @@ const char* disturbs() {
 void after_fork() {
   stream_gates::after_fork();
   for (Pool& pool : g_pools) pool.forget();
+  new (&g_contexts) Gate;
   streams::after_fork();
   comm_order::after_fork();
   reader::after_fork();

@@ -46,8 +46,7 @@ struct Followed {
 Followed when_followed();
 std::uint64_t next_number();                 // of calls and marks, from 1
 void lose(TimingLost why, const Calls& of);  // except launches, which have no row
-// Ends timing, and nothing else, because the device is gone or was reset: its pending times are
-// lost.
-void give_up();
+// Ends timing, and nothing else: pending times are lost.
+void give_up(const char* why);
 
 }  // namespace tprof::device

@@ -59,22 +59,8 @@ Pair* Pool::take() {
 
 void Pool::give_back(Pair& pair) {
   pair.since_ns.store(0, std::memory_order_relaxed);
-  if (pair.end == nullptr) return;  // it went with its context
   free_.fetch_add(1, std::memory_order_relaxed);
   free_pairs_.give_back(pair_, pair);
-}
-
-void Pool::abandon() {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): nobody's
-  context_.store(reinterpret_cast<CUcontext>(UINTPTR_MAX), std::memory_order_release);
-  device_.store(kNotKnown, std::memory_order_release);
-  while (take() != nullptr) {
-  }
-  for (std::uint32_t i = 0; i < made(); ++i) {
-    Pair& p = pair(i);
-    p.begin = p.end = nullptr;
-    if (p.to_read.exchange(false) && p.kind == Kind::call) lose(TimingLost::unread, p.of);
-  }
 }
 
 void Pool::forget() {

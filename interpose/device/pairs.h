@@ -1,6 +1,5 @@
 // Pairs of timing events, per context. They are made in advance, reused, and never destroyed:
-// destroying one can wait for a hanging device. A context takes its events with it; the pair then
-// has none.
+// destroying one can wait for a hanging device. A context takes its events with it: see contexts.h.
 #pragma once
 
 #include <cuda.h>
@@ -65,16 +64,13 @@ class Pool {
  public:
   static constexpr std::uint32_t kStep = 256;  // pairs made at a time
   static constexpr std::uint32_t kMost = 8192;
-  static constexpr int kNotKnown = -1;  // a device
 
   CUcontext context() const { return context_.load(std::memory_order_acquire); }
   bool claim(CUcontext context) {
     CUcontext nobody = nullptr;
     return context_.compare_exchange_strong(nobody, context);
   }
-  // Known before the first event is made.
-  int device() const { return device_; }
-  Gate& gate() { return gate_; }  // for readers of pairs; closed while the context may go
+  int device() const { return device_; }  // -1: it has no events yet
   std::uint32_t made() const { return made_.load(std::memory_order_acquire); }
   // How many pairs have events.
   std::uint32_t events() const { return events_.load(std::memory_order_acquire); }
@@ -87,16 +83,13 @@ class Pool {
   bool make_more();
   Pair* take();
   void give_back(Pair& pair);
-  // The context is gone, and the gate stays closed: a new pool takes over.
-  void abandon();
   void forget();
 
  private:
   bool has_pairs();
 
   std::atomic<CUcontext> context_{nullptr};
-  std::atomic<int> device_{kNotKnown};
-  Gate gate_;
+  std::atomic<int> device_{-1};
   std::atomic<std::uint32_t> made_{0};
   std::atomic<std::uint32_t> events_{0};
   std::atomic<std::uint32_t> free_{0};
@@ -112,5 +105,9 @@ inline std::uint32_t number_of(const Pool& pool) {
 }
 // Returns the pool of `context`, and claims one if needed. Null: there are too many.
 Pool* pool_of(CUcontext context);
+
+// Entered to read pairs. Closed while contexts may go, and for ever once one is gone: no event is
+// used any more.
+inline constinit Gate g_contexts{};
 
 }  // namespace tprof::device

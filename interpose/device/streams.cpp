@@ -49,7 +49,6 @@ constinit std::atomic<std::uint64_t> g_open[kStreams / 64]{};
 constinit std::atomic<bool> g_no_room{false};
 constinit std::atomic<std::uint32_t> g_epoch{1};
 constinit std::atomic<std::uint32_t> g_waits{0};
-constinit std::atomic<std::uint32_t> g_standing_back{0};
 // The stream that the thread launched on last.
 thread_local constinit Stream* t_last __attribute__((tls_model("initial-exec"))) = nullptr;
 
@@ -137,7 +136,7 @@ bool put_mark(Stream& s, Mark::Kind kind, std::uint64_t now, bool empty = false,
 // Marks a stream without a current call of this thread on it, if it can't be destroyed meanwhile.
 void mark_from_outside(Stream& s, Mark::Kind kind, std::uint64_t now) {
   const stream_gates::Use use(s.handle);
-  if (use && g_standing_back.load() == 0 && !s.gone.load()) {
+  if (use && !s.gone.load()) {
     put_mark(s, kind, now);
   } else {
     s.missed.store(true, std::memory_order_relaxed);
@@ -267,14 +266,6 @@ void destroying(cudaStream_t stream) {
   s->gone.store(true);
 }
 
-void stand_back(bool now) {
-  g_standing_back.fetch_add(now ? 1 : UINT32_MAX);
-}
-
-void all_gone() {
-  for (Stream& s : g_stream) s.gone.store(true);
-}
-
 void begin_epoch() {
   g_epoch.fetch_add(1);
 }
@@ -289,7 +280,6 @@ void after_fork() {
   for (Stream& s : g_stream) s.~Stream(), new (&s) Stream{};
   for (auto& word : g_open) word.store(0);
   g_epoch.store(1);
-  g_standing_back.store(0);
 }
 
 bool at_rest() {

@@ -48,11 +48,6 @@ bool is_legacy(cudaStream_t stream);
 // Call this before the stream's handle becomes invalid, and close its gate.
 [[gnu::cold]] void destroying(cudaStream_t stream);
 
-// While on, contexts may be destroyed: threads mark only the streams of their own calls. Off: their
-// streams are gone.
-void stand_back(bool now);
-void all_gone();
-
 // Call this when a window opens, or timing is switched on: earlier work is unknown.
 void begin_epoch();
 void after_fork();

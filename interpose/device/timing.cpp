@@ -129,11 +129,11 @@ void lose(TimingLost why, const Calls& of) {
       of.calls, std::memory_order_relaxed);
 }
 
-void give_up() {
+void give_up(const char* why) {
   const std::uint64_t before_ns = now_ns();
   if (!g_on.exchange(false)) return;
   note_followed(before_ns);
-  complain(Trouble::timing, "calls are not timed any more: the CUDA driver refuses our events");
+  complain(Trouble::timing, "calls are not timed any more: ", why);
 }
 
 std::uint64_t next_number() {

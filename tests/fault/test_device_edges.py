@@ -15,9 +15,13 @@ OTHERS = [
 ]  # fmt: skip
 
 
+GONE = "tprof: calls are not timed any more: the program has destroyed a context of CUDA\n"
+
+
 def run(tmp_path, *arguments: str):
     traced = runs.run(tmp_path, [str(BUILD / "device_edges"), *arguments], TPROF_TIMING="events")
-    assert (traced.code, traced.stderr) == (0, "")
+    goes = "reset" in arguments or "cudaDeviceReset" in arguments
+    assert (traced.code, traced.stderr) == (0, GONE if goes else "")
     return traced, dict(line.split() for line in traced.stdout.splitlines())
 
 
@@ -39,7 +43,7 @@ def test_no_event_of_ours_becomes_part_of_a_capture_that_begins_meanwhile(how, w
 @pytest.mark.parametrize(
     "how", ["cudaDeviceReset", "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxRelease", "cuCtxDestroy"]
 )
-def test_calls_are_timed_also_where_contexts_go_and_no_event_is_used_that_went(how, when, tmp_path):
+def test_where_contexts_go_calls_are_not_timed_any_more_and_no_event_is_used_that_went(how, when, tmp_path):
     """Another thread makes calls on another device all the while."""
     traced, said = run(tmp_path, "reset", how, when)
     assert said == {"misused": "0"}
@@ -47,6 +51,6 @@ def test_calls_are_timed_also_where_contexts_go_and_no_event_is_used_that_went(h
     rows = [row for row in runs.named(lines, "tprof_ledger")[-1]["rows"] if row["name"] == "cudaMemcpyAsync"]
     calls, timed = (sum(row.get(key, 0) for row in rows) for key in ("calls", "device_timed"))
     lost = runs.footer(lines).get("timing_lost", {})
-    # Times that were not read when a context went by its last release are lost, and there are events in 16 contexts.
-    assert calls > 40 * 15 and timed == calls - sum(lost.values()) >= 15 * 15 * (how != "cuDevicePrimaryCtxRelease")
-    assert lost.keys() <= ({"unread", "no_context"} if how == "cuDevicePrimaryCtxRelease" else {"no_context"})
+    # Times that were not read when a context went by its last release are lost.
+    assert calls > 40 * 15 and timed >= 15 * (how != "cuDevicePrimaryCtxRelease")
+    assert lost.keys() <= {"unread", "no_context", "device"} and timed + sum(lost.values()) < calls
