@@ -69,14 +69,6 @@ bool LineBatch::rank_file_is_ours() {
   return false;
 }
 
-bool LineBatch::bring_back(std::uint64_t size) {
-  if (!file_[kRankFile].bring_back(path_of(kRankFile).text, size)) return false;
-  ++times_brought_back_;
-  complain(Trouble::removed, "the trace was removed while the process ran, and is written again: ",
-           bounded_text(view.head().directory));
-  return true;
-}
-
 // Creates a window's file. Never overwrites a file, complete or not.
 bool LineBatch::create(std::size_t n) {
   constexpr std::uint32_t kAttempts = 1000;
@@ -182,7 +174,7 @@ bool LineBatch::close() {
     return false;
   }
   if (!file.cut(end)) return false;
-  if (file.nameless() && !bring_back(end)) {
+  if (file.nameless()) {
     complain(Trouble::removed, "the trace is lost: its file was removed while the process ran");
   }
   Progress closed = committed_;

@@ -49,12 +49,6 @@ class LineBatch : public Drain {
   // Notes how many bytes closing the file would now need.
   void needs_to_close(std::uint64_t bytes);
 
-  // True if the rank file was removed.
-  bool nameless() const { return file_[kRankFile].nameless(); }
-  // Writes it again, and reports that. Returns false if that is not possible.
-  bool bring_back(std::uint64_t size);
-  std::uint32_t times_brought_back() const { return times_brought_back_; }
-
  private:
   struct Path {
     char text[1300];
@@ -71,7 +65,6 @@ class LineBatch : public Drain {
   std::uint64_t closing_bytes() const;
 
   LineFile file_[kLineFiles];  // at their places in Progress
-  std::uint32_t times_brought_back_ = 0;
   Progress committed_{};
   std::uint64_t closing_bytes_ = kClosingBytes;
 };

@@ -50,30 +50,6 @@ class LineFile {
 
   // True if the file was removed.
   bool nameless() const { return file_.still_ours() && names_of(file_.fd) == 0; }
-  // Writes a removed file again from its first `size` bytes, which exist as long as our descriptor.
-  // The descriptor keeps its number. Returns false if the folder is gone, or another file has the
-  // name.
-  bool bring_back(const char* path, std::uint64_t size) {
-    const OwnFile copy = create_file(path, 0666);
-    if (copy.fd < 0) return false;
-    bool well = size_allowed(size);
-    char part[4096];
-    for (std::uint64_t at = 0; well && at < size;) {
-      const ssize_t n = pread(file_.fd, part, std::min<std::uint64_t>(sizeof part, size - at),
-                              static_cast<off_t>(at));
-      well = n > 0 && write_all(copy.fd, {part, static_cast<std::size_t>(n)}, at);
-      at += n > 0 ? static_cast<std::uint64_t>(n) : 0;
-    }
-    well = well && dup3(copy.fd, file_.fd, O_CLOEXEC) == file_.fd;
-    ::close(copy.fd);
-    if (!well) {
-      unlink(path);
-      return false;
-    }
-    file_ = own_file(file_.fd);
-    reserved_ = 0;
-    return true;
-  }
 
  private:
   OwnFile file_;

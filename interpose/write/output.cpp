@@ -70,9 +70,7 @@ bool Output::end() {
   clock_line(lines_.out(), lines_.view, clock_anchor());
   lines_.end(now_ns(), true, Complete::yes);
   lines_.out() << "]\n";
-  if (!lines_.close()) return false;
-  each_sink([](auto& sink) { sink.closed(); });
-  return true;
+  return lines_.close();
 }
 
 void Output::leave() {

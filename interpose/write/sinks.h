@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "interpose/base/clock.h"
-#include "interpose/base/complain.h"
 #include "interpose/base/disk_space.h"
 #include "interpose/base/lock.h"
 #include "interpose/format/metrics.h"
@@ -36,8 +35,6 @@ struct Sink {
   std::uint32_t sleep_ms(std::uint64_t /*now_ns*/) const { return UINT32_MAX; }
   // All calls have their lines, and the rank file's end is next.
   void at_end(LineBatch& /*lines*/, std::uint64_t /*now_ns*/) {}
-  // The rank file is closed.
-  void closed() {}
   // For a forked child: files belong to the parent.
   void leave() {}
 };
@@ -68,27 +65,6 @@ class EndedEpochs : public Sink {
   Lock lock_{LockOrder::ended};  // never held during a write
   Text ended_;
   std::uint32_t epochs_ = 0;
-};
-
-// Checks every second whether the rank file was removed, and restores it.
-class RankFileName : public Sink {
- public:
-  // Waits a second before restoring a file in an existing folder, which may be about to be removed,
-  // too.
-  void tick(LineBatch& lines, const ClockAnchor& now) {
-    constexpr std::uint64_t kEveryNs = 1'000'000'000;
-    if (now.mono_ns < next_ns_) return;
-    next_ns_ = now.mono_ns + kEveryNs;
-    const bool was_nameless = std::exchange(nameless_, lines.nameless());
-    if (!nameless_ || !was_nameless || lines.bring_back(lines.offset())) return;
-    complain(Trouble::removed,
-             "the trace is lost, unless its folder is made again before the process ends: ",
-             bounded_text(lines.view.head().directory));
-  }
-
- private:
-  std::uint64_t next_ns_ = 0;
-  bool nameless_ = false;  // at the last check
 };
 
 // The lanes of the process's metrics (TPROF_METRICS), in the open window.
@@ -245,34 +221,26 @@ class Snapshot : public Sink {
  public:
   void begin(LineBatch& lines, const SinkStart& start);
   void tick(LineBatch& lines, const ClockAnchor& now);
-  // Removes a file that bring_back() made. The original is removed by its maker.
-  void closed() const;
 
  private:
   // True if a snapshot is due: there were calls and the last snapshot is 10 s old; or a call has
   // been open for a second, and may be a hang; or nothing has changed for 10 s, 20 s, 40 s, then
   // each minute, to show that the process lives.
   bool due(const View& view, std::uint64_t now_ns);
-  // Makes the file if it was removed with its rank file, or if there was none: the ring file beside
-  // the rank file is then gone, too.
-  void bring_back(const Head& head);
   // Writes a snapshot: `text` continues the rank file after `cut` bytes. If it can't be written,
   // the previous one stays valid.
   void write(std::string_view text, std::uint64_t cut, const Head& head);
 
   OwnFile file_;
-  char again_[1300] = {};  // path after bring_back()
   SnapshotEntry entry_{};  // the valid entry
   std::uint64_t written_ns_ = 0;
-  std::uint64_t every_ns_ = 0;            // while nothing changes
-  std::uint64_t changes_ = 0;             // changes_in() at the last snapshot
-  std::uint64_t stood_ns_ = 0;            // start of the latest call open for a second
-  std::uint32_t times_brought_back_ = 0;  // how often the rank file was restored
+  std::uint64_t every_ns_ = 0;  // while nothing changes
+  std::uint64_t changes_ = 0;   // changes_in() at the last snapshot
+  std::uint64_t stood_ns_ = 0;  // start of the latest call open for a second
 };
 
 // All sinks, in the order of their turns.
-using Sinks = std::tuple<EndedEpochs,   // ended by `tprof ctl reset` and programs
-                         RankFileName,  // before the snapshot, which goes to the same place
+using Sinks = std::tuple<EndedEpochs,  // ended by `tprof ctl reset` and programs
                          Snapshot, MetricsSink, MemorySink, Ledgers>;
 
 }  // namespace tprof

@@ -38,10 +38,6 @@ void Snapshot::begin(LineBatch& lines, const SinkStart& start) {
 }
 
 void Snapshot::tick(LineBatch& lines, const ClockAnchor& now) {
-  if (lines.times_brought_back() != times_brought_back_) {
-    times_brought_back_ = lines.times_brought_back();
-    bring_back(lines.view.head());
-  }
   if (!due(lines.view, now.mono_ns)) return;
   lines.begin();
   for (FileLines& of_window : lines.next.written.file) {
@@ -98,30 +94,6 @@ void Snapshot::write(std::string_view text, std::uint64_t cut, const Head& head)
   // Starts sending it to a file server, which would otherwise get it after up to half a minute.
   // Does not wait.
   sync_file_range(file_.fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-}
-
-void Snapshot::bring_back(const Head& head) {
-  char path[1300];
-  put_beside(FixedText(path), head, ".", kSnapshotEnd);
-  if (file_at(path).known) return;
-  const OwnFile again = create_file(path, 0666);
-  if (again.fd < 0) return;
-  if (file_.still_ours() && dup3(again.fd, file_.fd, O_CLOEXEC) == file_.fd) {
-    close(again.fd);
-    file_ = own_file(file_.fd);
-  } else {
-    file_ = again;
-  }
-  copy_text(again_, path);
-  const std::uint64_t base_real_ns = entry_.base_real_ns;
-  entry_ = {};
-  entry_.base_real_ns = base_real_ns;
-  written_ns_ = 0;
-  changes_ = UINT64_MAX;
-}
-
-void Snapshot::closed() const {
-  if (again_[0] != '\0' && file_at(again_) == file_.id) unlink(again_);
 }
 
 }  // namespace tprof

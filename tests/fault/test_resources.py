@@ -183,34 +183,7 @@ def test_removed_while_we_write(what, tmp_path):
         runs.assert_exact(runs.closed(rank_file), counts_of(tmp_path))
         assert complaints == ""
         return
-    assert complaints.count("\n") == 1
-    if what == "directory":
-        assert complaints.startswith("tprof: the trace is lost") and not traces.exists()
-        return
-    assert "was removed while the process ran, and is written again" in complaints
-    (rank_file,) = traces.iterdir()
-    runs.assert_exact(runs.closed(rank_file), counts_of(tmp_path))
-
-
-def test_a_folder_that_is_removed_is_said_at_once_and_written_again_where_it_comes_back(tmp_path):
-    """The new file has all that the process had written, though the process is then killed."""
-    traces, node = tmp_path / "traces", tmp_path / "node"
-    node.mkdir()
-    command = runs.client("calls", 9000, 1)
-    env = {"INSTANT_GATE": "300", "TPROF_RING_DIR": str(node)}
-    with runs.standing(tmp_path, command, "inside", **env) as process:
-        runs.rank_file(traces)
-        shutil.rmtree(traces)
-        said = process.stderr.readline()
-        assert "the trace is lost, unless its folder is made again" in said and str(traces) in said
-        traces.mkdir()
-        # The snapshot comes back too: it has what is known where the ring file can't be seen.
-        runs.until(lambda: list(traces.glob(".*.snapshot")))
-        process.kill()
-        assert process.stderr.read() == ""
-    runs.recover(traces)
-    (rank_file,) = traces.iterdir()
-    runs.assert_exact(runs.closed(rank_file), counts_of(tmp_path), unfinished=1)
+    assert complaints == "tprof: the trace is lost: its file was removed while the process ran\n"
 
 
 def test_a_complaint_silences_what_follows_from_it_and_nothing_else(tmp_path):
