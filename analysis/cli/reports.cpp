@@ -365,7 +365,7 @@ int budget(const Options& o) {
 int recover(const Options& o) {
   int worst = kOk;
   for (const fs::path& path : o.paths) {
-    for (const std::string& line : recover::free_removed(path)) {
+    for (const std::string& line : recover::free_useless(path)) {
       text::print("{}\n", text::printable(line));
     }
   }

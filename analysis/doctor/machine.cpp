@@ -107,7 +107,7 @@ void left_rings(const fs::path& output, Report& report) {
   std::map<std::pair<fs::path, bool>, Left> folders;
   Left all;
   for (const read::LeftRing& left : read::left_rings(output)) {
-    for (Left* of : {&all, &folders[{left.folder, left.removed}]}) {
+    for (Left* of : {&all, &folders[{left.folder, left.useless}]}) {
       ++of->rings;
       of->bytes += left.bytes;
     }
@@ -123,7 +123,7 @@ void left_rings(const fs::path& output, Report& report) {
     report.fact("left ring files",
                 fmt::format("{} of killed processes that wrote to {}, {}: {}", left.rings,
                             folder.first.string(), text::bytes(left.bytes),
-                            folder.second ? "the folder was removed, tprof recover frees them"
+                            folder.second ? "their rank files are gone, tprof recover frees them"
                                           : "tprof recover " + folder.first.string()));
   }
 }

@@ -61,7 +61,7 @@ FilesOfRun files_of_run(const fs::path& folder, const std::string& run_id) {
 void finish_the_dead(const fs::path& folder, const std::string& run_id) {
   constexpr std::uint64_t kForgottenNs = 24 * 3'600'000'000'000;
   for (const read::LeftRing& left : read::left_rings(folder)) {
-    if (left.removed || left.silent_ns > kForgottenNs) {
+    if (left.silent_ns > kForgottenNs) {
       give_back(left);
     } else if ((left.alone || left.has_rank_file()) && left.is_of(folder)) {
       recover_dead(left.alone ? left.ring : left.rank_file, run_id);

@@ -135,7 +135,9 @@ std::set<fs::path> ring_folders(const fs::path& folder) {
   return folders;
 }
 
-constexpr std::uint64_t kDeadNs = 3'600'000'000'000;  // as in interpose/session/left_rings.cpp
+// As in interpose/session/left_rings.cpp.
+constexpr std::uint64_t kDeadNs = 3'600'000'000'000;
+constexpr std::uint64_t kForgottenNs = 24 * kDeadNs;
 
 // Another user could truncate a file that we have mapped, and root would write to that user's
 // files.
@@ -327,7 +329,7 @@ std::vector<LeftRing> rings_of(const fs::path& folder) {
     // In another pid namespace only silence shows that the process is dead.
     const bool dead =
         !left.running && (head.pid_namespace == own_pid_namespace() || left.silent_ns >= kDeadNs);
-    left.removed = !left.alone && dead && was_removed(bounded_text(head.directory), head.folder);
+    left.useless = !left.alone && dead && !left.has_rank_file() && left.silent_ns >= kForgottenNs;
     found.push_back(std::move(left));
   };
   for (const fs::path& place : ring_folders(folder)) {

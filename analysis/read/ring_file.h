@@ -118,7 +118,7 @@ struct LeftRing {
   std::uint64_t header_bytes = 0;  // size of its first lines
   std::uint64_t silent_ns = 0;     // since the process's last sign of life
   std::uint64_t bytes = 0;         // of memory or disk space
-  bool removed = false;            // the folder was removed, so the ring is useless
+  bool useless = false;            // its rank file has been gone for a day
 
   bool has_rank_file() const;
   bool is_of(const std::filesystem::path& folder) const;

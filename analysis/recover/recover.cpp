@@ -207,14 +207,14 @@ Result recover(const fs::path& path, bool force) {
                       partial ? ", but not all counts fitted into it: they are lower bounds" : "")};
 }
 
-std::vector<std::string> free_removed(const fs::path& folder) {
+std::vector<std::string> free_useless(const fs::path& folder) {
   struct Freed {
     std::size_t rings = 0;
     std::uint64_t bytes = 0;
   };
   std::map<fs::path, Freed> freed;
   for (const read::LeftRing& left : read::left_rings(folder)) {
-    if (!left.removed) continue;
+    if (!left.useless) continue;
     auto ring = read::RingFile::open(left.ring);
     std::error_code error;
     if (!ring || !ring->lock() || ring->running() || !fs::remove(left.ring, error)) continue;
@@ -224,7 +224,7 @@ std::vector<std::string> free_removed(const fs::path& folder) {
   std::vector<std::string> lines;
   for (const auto& [from, what] : freed) {
     lines.push_back(fmt::format(
-        "{}: the folder was removed: {} of {} killed {} freed, {}; their counts are lost",
+        "{}: the rank files are gone: {} of {} killed {} freed, {}; their counts are lost",
         from.string(), what.rings == 1 ? "the ring file" : "ring files", what.rings,
         what.rings == 1 ? "process is" : "processes are", text::bytes(what.bytes)));
   }

@@ -21,8 +21,9 @@ struct Result {
 // on I/O errors and for a ring file of another version.
 Result recover(const std::filesystem::path& file, bool force);
 
-// Removes the ring files of dead processes whose folder was removed, in the places that processes
-// writing to `folder` use. Returns a line for each such folder, as their counts are lost.
-std::vector<std::string> free_removed(const std::filesystem::path& folder);
+// Removes the ring files of dead processes whose rank files have been gone for a day, in the places
+// that processes writing to `folder` use. Returns a line for each of their folders, as the counts
+// are lost.
+std::vector<std::string> free_useless(const std::filesystem::path& folder);
 
 }  // namespace tprof::recover

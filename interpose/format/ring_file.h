@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "interpose/base/folder_id.h"
 #include "interpose/format/control.h"
 #include "interpose/format/ledger.h"
 #include "interpose/format/memory.h"
@@ -257,7 +256,6 @@ struct Head {
   std::uint32_t pid_namespace;  // inode of its /proc/self/ns/pid, 0: not known
   std::uint64_t start_ticks;    // /proc/<pid>/stat, field 22: detects a reused pid
   char directory[1024];         // of the rank file, absolute
-  FolderId folder;              // identifies it
   char rank_file[256];          // its name, or the intended one
   // 0: not made yet. Its directory may not answer for long, and the process counts meanwhile.
   std::atomic<std::uint64_t> rank_file_inode;

@@ -1,13 +1,10 @@
 #include "interpose/session/left_rings.h"
 
-#include <fcntl.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstddef>
 #include <cstring>
 
@@ -16,14 +13,13 @@
 #include "interpose/base/disk_space.h"
 #include "interpose/base/each_entry.h"
 #include "interpose/format/file_names.h"
-#include "interpose/format/snapshot.h"
 
 namespace tprof::left_rings {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kHour = 3600 * kSecond;
-constexpr std::uint64_t kAgain[] = {0, 90 * kSecond, kHour};  // since the look before
+constexpr std::uint64_t kAgain = 600 * kSecond;
 constexpr std::uint64_t kSettled = 60 * kSecond;  // until then it may be about to be recovered
 constexpr std::uint64_t kForgotten = 24 * kHour;
 constexpr std::uint64_t kLongestLook = 20 * kSecond;
@@ -33,7 +29,6 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{512} << 20;
 char g_folder[sizeof RankFile::ring.path];
 FileId g_mine;
 Process g_process;
-unsigned g_looks = 0;
 std::uint64_t g_due_ns = 0;  // 0: there is nothing to look for
 std::atomic<bool> g_looking{false};
 std::uint64_t g_until_ns = 0;
@@ -97,45 +92,6 @@ bool belongs(int rank_file, const Head& left) {
   return behind < '0' || behind > '9';
 }
 
-bool write_header(int ring, const Head& left, int rank_file) {
-  static char header[std::size_t{64} << 10];
-  const std::size_t size = left.header_bytes;
-  return size <= sizeof header &&
-         pread(ring, header, size, static_cast<off_t>(left.header)) == static_cast<ssize_t>(size) &&
-         write_all(rank_file, {header, size}, 0);
-}
-
-// Makes the rank file if its process could not make it or write its first lines. In another
-// container the path may be another folder.
-void make_rank_file(int ring, Head& left) {
-  NamedFile file{};
-  if (left.rank_file_inode != 0) {
-    Path path;
-    put_beside(FixedText(path.text), left, "", ".json");
-    static_cast<OwnFile&>(file) = open_to_take(path.text);
-  } else if (is_visible(left) && create_lines(left.directory, left.rank_file, file)) {
-    left.rank_file_inode = file.id.inode;
-    const auto note = [&](const auto& field, std::size_t offset) {
-      write_all(ring, {reinterpret_cast<const char*>(&field), sizeof field}, offset);
-    };
-    note(left.rank_file, offsetof(Head, rank_file));
-    note(left.rank_file_inode, offsetof(Head, rank_file_inode));
-  }
-  const Opened opened(file);
-  if (file.fd >= 0 && file.id.inode == left.rank_file_inode &&
-      facts_of(file.fd).size < left.header_bytes) {
-    write_header(ring, left, file.fd);
-  }
-}
-
-bool is_whole(int rank_file) {
-  char end[3];
-  const FileFacts facts = facts_of(rank_file);
-  const auto at = static_cast<off_t>(facts.size - sizeof end);
-  return facts.size >= sizeof end && pread(rank_file, end, sizeof end, at) == sizeof end &&
-         std::memcmp(end, "\n]\n", sizeof end) == 0;
-}
-
 bool write_block(int to, std::string_view block, std::uint64_t offset) {
   const bool any = std::any_of(block.begin(), block.end(), [](char c) { return c != 0; });
   return !any || write_all(to, block, offset);
@@ -177,43 +133,24 @@ bool copy_beside(int ring, const Head& left, std::uint64_t size) {
 }
 
 // True if it is not needed any more.
-bool is_done_with(int ring, Head& left, std::uint64_t size) {
-  const bool forgotten = silent_ns(left) >= kForgotten;
+bool is_done_with(int ring, const Head& left, std::uint64_t size) {
+  if (left.rank_file_inode == 0) return false;  // not made yet: only recovery can
   Path path;
-  make_rank_file(ring, left);
   put_beside(FixedText(path.text), left, "", ".json");
   const Opened rank_file(open_to_read(path.text));
   if (rank_file.fd() < 0 && errno != ENOENT) return false;
-  if (rank_file.fd() < 0)
-    return forgotten || was_removed(bounded_text(left.directory), left.folder);
-  if (!belongs(rank_file.fd(), left)) return forgotten;
-  if (!is_whole(rank_file.fd())) return copy_beside(ring, left, size);
-  if (left.windows.files && !forgotten) return false;  // window files may still need their names
-  put_beside(FixedText(path.text), left, ".", kSnapshotEnd);
-  unlink(path.text);
-  return true;
+  const bool there = rank_file.fd() >= 0 && belongs(rank_file.fd(), left);
+  return there ? copy_beside(ring, left, size) : silent_ns(left) >= kForgotten;
 }
 
 // Gives this thread its own table of descriptors, so that our files are never in the program's:
 // they would change the numbers of its next files, and a child that it forks would inherit them.
-// Returns false if the kernel allows neither way (seccomp); then nothing is opened.
+// Returns false if the kernel can't (before Linux 5.9) or does not allow it; then nothing is
+// opened.
 bool leave_the_programs_descriptors() {
-  constexpr long kCloseRange = 436;  // Linux 5.9, the same number everywhere
+  constexpr long kCloseRange = 436;  // the same number everywhere
   constexpr unsigned kUnshare = 2;   // CLOSE_RANGE_UNSHARE
-  if (syscall(kCloseRange, 0U, ~0U, kUnshare) == 0) return true;
-  if (unshare(CLONE_FILES) != 0) return false;
-  // The list includes its own descriptor, and closing that ends the list early: repeat until
-  // nothing else is open.
-  int closed = 0;
-  do {
-    closed = 0;
-    each_entry("/proc/thread-self/fd", [&](std::string_view name, std::uint64_t) {
-      int fd = -1;  // not atoi(), which has another symbol in newer glibcs
-      std::from_chars(name.data(), name.data() + name.size(), fd);
-      closed += close(fd) == 0 ? 1 : 0;
-    });
-  } while (closed > 1);
-  return closed == 1;
+  return syscall(kCloseRange, 0U, ~0U, kUnshare) == 0;
 }
 
 bool is_ring(std::string_view name) {
@@ -235,11 +172,6 @@ void look_at(const char* path) {
 
 void* run(void*) {
   become_background("tprof-left");
-  // ioprio_set(2). Some releases of <linux/ioprio.h> are not C++: they call a parameter `class`.
-  constexpr int kOneThread = 1;  // IOPRIO_WHO_PROCESS
-  constexpr int kThisThread = 0;
-  constexpr int kWhenIdle = 3 << 13;  // IOPRIO_CLASS_IDLE, IOPRIO_CLASS_SHIFT
-  syscall(SYS_ioprio_set, kOneThread, kThisThread, kWhenIdle);
   if (leave_the_programs_descriptors()) {
     g_until_ns = now_ns() + kLongestLook;
     g_bytes_left = kMostBytes;
@@ -257,27 +189,18 @@ void* run(void*) {
 }  // namespace
 
 void begin(const RankFile& mine, const Process& process) {
-  g_looks = 0;
   g_looking.store(false, std::memory_order_relaxed);
   g_due_ns = 0;
   g_process = process;
   g_mine = mine.ring.id;
   const std::string_view path(mine.ring.path);
   copy_text(g_folder, prefix(path, path.size() - file_name(path).size()));
-  if (mine.ring.fd < 0 || !mine.ring_elsewhere) return;
-  bool others = false;
-  each_entry(g_folder, [&](std::string_view name, std::uint64_t) {
-    others = others || (is_ring(name) && name != file_name(path));
-  });
-  // If there is none, skip the first look and its thread.
-  if (!others) g_looks = 1;
-  g_due_ns = now_ns() + kAgain[g_looks];
+  if (mine.ring.fd >= 0 && mine.ring_elsewhere) g_due_ns = now_ns();
 }
 
 void look() {
   if (g_due_ns == 0 || now_ns() < g_due_ns || g_looking.exchange(true)) return;
-  g_looks = std::min<unsigned>(g_looks + 1, std::size(kAgain) - 1);
-  g_due_ns = now_ns() + kAgain[g_looks];
+  g_due_ns = now_ns() + kAgain;
   if (!start_background_thread(run)) g_looking.store(false);
 }
 

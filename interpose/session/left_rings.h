@@ -1,9 +1,8 @@
 // Cleans up ring files of killed processes, which hold memory of the node until they are recovered.
 // Each is moved, whole, beside its rank file, where readers and recovery look first. It is not
 // recovered here: a copy needs no knowledge of the contents, can be interrupted anywhere, and costs
-// this process only a few megabytes of reading and writing. A ring file without a rank file is of
-// no use: it is removed after a day, or at once if the rank file's folder was removed for sure
-// (base/folder_id.h).
+// this process only a few megabytes of reading and writing. A ring file whose rank file is gone is
+// of no use: it is removed after a day.
 //
 // Never touched are files of another user or another boot; files locked by a process (each locks
 // its own for life, and a recovery locks them); files of a running process of this pid namespace
@@ -19,10 +18,8 @@ namespace tprof::left_rings {
 // Called before the writer starts.
 void begin(const RankFile& mine, const Process& process);
 
-// Called on the writer's thread whenever it wakes. Starts a thread that looks: at the start if
-// there is another ring file, soon after, and then every hour. The thread ends after 20 s or 512
-// MiB. The second look is for processes killed just before the first, whose files may still be in
-// use.
+// Called on the writer's thread whenever it wakes. Starts a thread that looks: at the start, and
+// then every ten minutes. It ends after 20 s or 512 MiB.
 void look();
 
 }  // namespace tprof::left_rings

@@ -12,7 +12,6 @@
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/environment.h"
-#include "interpose/base/folder_id.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/in_time.h"
 #include "interpose/format/file_names.h"
@@ -126,14 +125,10 @@ void create_ring(const char* chosen, const Process& process, RankFile& file) {
     if (in_memory ? made.run() : done_in_time(made)) break;
     made.in.path = nullptr;
   }
+  file.ring_in = made.in;
   if (made.in.path == nullptr) return;
   file.ring = made.ring;
-  file.ring_in = made.in;
   file.ring_elsewhere = std::strcmp(made.in.path, file.directory) != 0;
-  if (chosen != nullptr && made.in.path != chosen) {
-    complain(Trouble::room, "no ring file could be made at once in ", chosen,
-             " (TPROF_RING_DIR): choosing another folder");
-  }
 }
 
 bool create_lines(const char* directory, char (&name)[256], NamedFile& file) {
@@ -166,7 +161,6 @@ bool create_rank_file(RankFile& file, Head& head, std::string_view header) {
   }
   head.rank_file_inode.store(file.lines.id.inode, std::memory_order_release);
   copy_text(file.name, head.rank_file);
-  head.folder = folder_id(file.directory);
   if (!write_all(file.lines.fd, header, 0)) {
     complain(Trouble::start, "not tracing: cannot write to ", file.directory);
     return false;

@@ -4,13 +4,13 @@ file, and nothing of it is lost."""
 import contextlib
 import os
 import pathlib
-import resource
 import shutil
 import signal
 import struct
 
 import pytest
 from lib import runs
+from lib.tool import tprof
 
 CALLS = runs.client("calls", 400, 1)
 PID_NAMESPACE_AT = 76  # the offset in a ring file
@@ -75,24 +75,6 @@ def test_a_left_ring_goes_beside_its_rank_file(tmp_path, node):
     runs.assert_exact(old.only_rank_file(), counts)
 
 
-CLOSE_RANGE = 436
-
-
-@pytest.mark.parametrize("refused", [[], ["--refuse", CLOSE_RANGE]])
-@pytest.mark.parametrize("limit", [256, 4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]])
-@pytest.mark.parametrize("opened", [0, 200])
-def test_only_descriptors_that_are_open_are_closed_before_a_look(opened, limit, refused, tmp_path, node):
-    """The numbers up to the limit may be a million. A descriptor may have any of them."""
-    _, ring = killed(tmp_path, node)
-    more = "".join(f"exec {fd}</dev/null; " for fd in [*range(10, 10 + opened), limit - 1])
-    client = ["bash", "-c", f'ulimit -Sn {limit}; {more}exec "$@"', "-", *runs.client(*refused, "calls", 400, 1)]
-    closes = tmp_path / "closes"
-    look(tmp_path, node, client, TROUBLE="closes", CLOSES=str(closes))
-    assert not ring.exists()
-    # Besides those of the program it closes its own, of which it has fewer than 50.
-    assert (opened if refused else 0) <= closes.stat().st_size < opened + 50
-
-
 @pytest.mark.parametrize("hours", [23, 25])
 @pytest.mark.parametrize("rank_file", ["gone", "another's"])
 def test_one_without_its_rank_file_is_kept_for_a_day(rank_file, hours, tmp_path, node):
@@ -108,16 +90,22 @@ def test_one_without_its_rank_file_is_kept_for_a_day(rank_file, hours, tmp_path,
     assert there == {file: file.read_bytes() for file in old.traces.glob("*")}
 
 
-def test_one_whose_rank_file_is_whole_goes(tmp_path, node):
-    """The process died between the end of the file and the removal of the ring."""
-    old, ring = killed(tmp_path, node)
-    kept = ring.read_bytes()
-    runs.recover(old.traces)
-    ring.write_bytes(kept)
-    look(tmp_path, node)
-    assert not ring.exists()
-    (counts,) = old.counted()
-    runs.assert_exact(old.only_rank_file(), counts)
+@pytest.mark.parametrize("hours", [23, 25])
+def test_doctor_tells_it_and_recover_frees_it_after_a_day(hours, tmp_path, node, monkeypatch):
+    old, ring = killed(tmp_path, node, hours)
+    shutil.rmtree(old.traces)
+    monkeypatch.setenv("TPROF_RING_DIR", str(node))
+    monkeypatch.chdir(tmp_path)
+    lines = tprof("doctor").stdout.splitlines()
+    told = [line for line in lines if f"left ring files 1 of killed processes that wrote to {old.traces}," in line]
+    assert ["their rank files are gone" in line for line in told] == [hours > 24] * len(told)
+    # It names eight folders at most, and /dev/shm may have others'.
+    assert len(told) == 1 or any("killed processes in all" in line for line in lines)
+    (tmp_path / "others").mkdir()
+    said = tprof("recover", tmp_path / "others").stdout
+    assert ring.exists() == (hours < 24)
+    freed = f"{old.traces}: the rank files are gone: the ring file of 1 killed process is freed"
+    assert (freed in said) == (hours > 24)
 
 
 @pytest.mark.parametrize("descriptors", ["open", "closed"])

@@ -13,8 +13,6 @@
 //   TROUBLE=stall:TEXT     no write of this text returns; STALLED names a file that is made before
 //                          one stands
 //   TROUBLE=naps           how long the writer's thread means to sleep goes to the file NAPS, in ms
-//   TROUBLE=closes         each close by the thread that looks for left ring files adds a byte to
-//                          the file CLOSES
 //   TROUBLE=places         PLACES says on which file systems these folders are ("output=nfs
 //                          shm=small tmpdir=ext4 tmp=ext4"): nfs, overlay, ext4, tmpfs (with 8 GiB
 //                          free), small (a tmpfs with less than 1 GiB), filling (with 8 GiB the
@@ -172,16 +170,6 @@ int open(const char* path, int flags, ...) {
   const auto real = next<int(const char*, int, ...)>("open");
   if (!ours(path)) return real(path, flags, mode);
   return between_moments([&] { return real(path, flags, mode); });
-}
-
-int close(int fd) {
-  static const auto real = next<int(int)>("close");
-  if (wants("closes") && in_thread("tprof-left")) {
-    const int file = ::open(std::getenv("CLOSES"), O_WRONLY | O_CREAT | O_APPEND, 0666);
-    if (write(file, "x", 1) != 1) std::abort();
-    real(file);
-  }
-  return real(fd);
 }
 
 int statfs(const char* path, struct statfs* fs) noexcept {
