@@ -25,35 +25,13 @@ void say(std::string_view what, std::string_view detail, std::string_view rest) 
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, buffer, line.size() + 1);
 }
 
-namespace {
-
-std::atomic<bool> g_holding{false};
-std::atomic<bool> g_held{false};
-char g_text[512];
-
-}  // namespace
-
-void hold_complaints() {
-  g_holding.store(true);
-}
-void say_held() {
-  g_holding.store(false);
-  if (g_held.exchange(false)) say(g_text);
-}
-void drop_held() {
-  g_holding.store(true);
-  g_held.store(false);
-}
-
 void complain(Trouble trouble, std::string_view what, std::string_view detail,
               std::string_view rest) {
   static std::atomic<std::uint32_t> said{0};
   const std::uint32_t bit = 1U << static_cast<unsigned>(trouble);
-  if ((said.fetch_or(bit, std::memory_order_relaxed) & bit) != 0) return;
-  if (trouble != Trouble::room || !g_holding.load()) return say(what, detail, rest);
-  FixedText(g_text) << what << detail << rest;
-  g_held.store(true);
-  if (!g_holding.load()) say_held();
+  // A process that is not traced has nothing more to complain about.
+  if (trouble == Trouble::start) said.fetch_or(~bit, std::memory_order_relaxed);
+  if ((said.fetch_or(bit, std::memory_order_relaxed) & bit) == 0) say(what, detail, rest);
 }
 
 }  // namespace tprof

@@ -12,26 +12,11 @@ namespace tprof {
                        std::string_view rest = {});
 
 // Kinds of trouble in tracing.
-enum class Trouble : std::uint8_t {
-  start,
-  room,
-  write,
-  descriptor,
-  removed,
-  time,
-  program,
-  timing
-};
+enum class Trouble : std::uint8_t { start, room, write, descriptor, removed, time, timing };
 
 // As say(), but only for the first trouble of each kind, since others follow from it (a full disk
 // has no room for the ring file, nor for lines).
 [[gnu::cold]] void complain(Trouble trouble, std::string_view what, std::string_view detail = {},
                             std::string_view rest = {});
-
-// Holds back a complaint about disk space until it is known whether the process is traced at all:
-// if not, only that is worth a line.
-void hold_complaints();
-void say_held();
-void drop_held();  // and later ones of the kind
 
 }  // namespace tprof

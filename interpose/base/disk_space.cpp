@@ -79,16 +79,6 @@ OwnFile open_to_take(const char* path) {
   return own_file(fd < 0 ? fd : out_of_the_way(fd));
 }
 
-bool OwnFile::open_again(const char* path) {
-  const OwnFile again = open_to_take(path);
-  if (again.fd >= 0 && again.id == id) {
-    fd = again.fd;
-    return true;
-  }
-  if (again.fd >= 0) close(again.fd);
-  return false;
-}
-
 FileFacts facts_of(int fd) {
   struct stat file {};
   if (fd < 0 || !ask(fd, "", AT_EMPTY_PATH, file)) return {};

@@ -19,13 +19,11 @@ FileId file_of(int fd);
 FileId file_at(const char* path);
 
 // A file of the library. A program that closes all descriptors closes it, too, and its next open()
-// gets the number.
+// gets the number. Then the file is lost to this process; the ring file stays.
 struct OwnFile {
   int fd = -1;  // -1: there is none
   FileId id{};
   bool still_ours() const { return fd >= 0 && file_of(fd) == id; }
-  // Opens it again by this path. Returns false if another file is there, or none.
-  bool open_again(const char* path);
 };
 inline OwnFile own_file(int fd) {
   return {fd, fd < 0 ? FileId{} : file_of(fd)};

@@ -1,5 +1,4 @@
-// The process's environment, even before libc knows it: constructors of a library linked with -z
-// initfirst, and a program's DT_PREINIT_ARRAY, run before libc's own.
+// The process's environment, without getenv(), which programs such as bash replace.
 #pragma once
 
 namespace tprof {

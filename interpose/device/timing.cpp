@@ -220,14 +220,6 @@ void end(std::uint32_t timeout_ms) {
   }
 }
 
-void go_on() {
-  const std::uint64_t before_ns = now_ns();
-  const bool asked_for = &mode() != &host_mode;
-  g_on.store(asked_for && !g_switched_off.load(std::memory_order_relaxed),
-             std::memory_order_relaxed);
-  note_followed(before_ns);
-}
-
 void after_fork() {
   g_on.store(false, std::memory_order_relaxed);
   g_since_ns.store(0, std::memory_order_relaxed);

@@ -106,7 +106,6 @@ void make_way();
 
 // At the process's end, reads finished times for at most `timeout_ms`. Nothing is timed after that.
 void end(std::uint32_t timeout_ms);
-void go_on();       // the process has not ended after all
 void after_fork();  // in the child: neither events nor thread are its own
 
 }  // namespace tprof::device

@@ -45,9 +45,7 @@
 #include "interpose/write/windows.h"
 #include "interpose/write/writer.h"
 
-// glibc's at_quick_exit, which is linked statically, calls this. Weak, since musl lacks it.
-extern "C" [[gnu::weak]] int __cxa_at_quick_exit(void (*)(void*), void* object);
-extern "C" [[gnu::weak]] int on_exit(void (*)(int, void*), void*) noexcept;  // likewise
+extern "C" [[gnu::weak]] int on_exit(void (*)(int, void*), void*) noexcept;  // musl lacks it
 
 namespace tprof::session {
 
@@ -123,7 +121,6 @@ ProcessId g_forked_from{};  // the traced process that this one, or its parent, 
 // How long all ends of the process wait for its files, counted from the first.
 constexpr std::uint64_t kPatienceNs = 5'000'000'000;
 std::atomic<std::uint64_t> g_waits_until{0};  // 0: no end has begun
-std::atomic<bool> g_ring_removed{false};
 
 // Saves a system call per lock, if a child can never see its parent's number.
 bool g_wipes = false;
@@ -132,7 +129,6 @@ void remember_process() {
 }
 
 bool not_tracing(std::string_view why, std::string_view detail = {}) {
-  drop_held();
   complain(Trouble::start, "not tracing: ", why, detail);
   return false;
 }
@@ -181,11 +177,16 @@ void end_session() {
   if (started()) g_wiped_by_fork.session.store(++g_last_number, std::memory_order_release);
 }
 
-// quick_exit may be called in a signal handler.
-void close_at_quick_exit(void*) {
-  if (!to_be_closed()) return;
-  end_session();
-  leave();
+// Called once it is known that the process is traced: if not, only that is worth a line.
+void say_where_no_ring_is() {
+  const char* chosen = config().ring_dir;
+  if (chosen[0] != '\0' && g_file.ring_in.path != chosen) {
+    return complain(Trouble::room, "no ring file could be made at once in ", chosen,
+                    " (TPROF_RING_DIR): choosing another folder");
+  }
+  if (mapping().in_file()) return;
+  complain(Trouble::room, "no ring file in ", g_file.directory,
+           ": a kill would lose what is not written yet");
 }
 
 // Waits for the writer to close the file, within the time limit.
@@ -194,7 +195,7 @@ void close_file() {
   const std::uint64_t first = now_ns() + kPatienceNs;
   if (g_waits_until.compare_exchange_strong(until, first)) until = first;
   writer::close(until);
-  say_held();  // the writer never got so far
+  say_where_no_ring_is();  // the writer may never have got so far
 }
 
 // Metrics are only in lines. `tprof run` serves `gpus` itself and removes it from the setting.
@@ -214,7 +215,6 @@ void remove_ring_and_snapshot() {
   for (const NamedFile* f : {&g_file.ring, &g_file.snapshot}) {
     if (f->fd >= 0 && file_at(f->path) == f->id) unlink(f->path);
   }
-  g_ring_removed.store(true, std::memory_order_relaxed);
 }
 
 // Runs on the writer's thread, so that a hanging file system blocks no other thread.
@@ -223,12 +223,11 @@ bool make_files(writer::Files& files) {
   if (create_rank_file(g_file, view.head(), view.header())) {
     left_rings::begin(g_file, g_process);
     files = {g_file.lines.fd, g_file.snapshot.fd};
-    say_held();
+    say_where_no_ring_is();
     return true;
   }
   files.later = may_be_created_later(g_file);
   if (files.later) return false;
-  drop_held();
   turn_off();
   g_state.started.store(false);
   for (NamedFile* f : {&g_file.ring, &g_file.snapshot, &g_file.lines}) drop_file(*f);
@@ -279,10 +278,9 @@ bool start_locked(std::string_view libraries) {
   if (!size_allowed(kClosingBytes)) {
     return not_tracing("the file size limit (ulimit -f) is under 64 KiB");
   }
-  hold_complaints();
   name_rank_file(config(), g_process, g_file);
   create_ring(config().ring_dir[0] != '\0' ? config().ring_dir : nullptr, g_process, g_file);
-  if (!mapping().open(g_file.ring.fd, g_file.ring.path, g_file.ring_in)) {
+  if (!mapping().open(g_file.ring.fd, g_file.ring_in)) {
     drop_file(g_file.ring);
     return not_tracing("no address space for the ring");
   }
@@ -293,10 +291,6 @@ bool start_locked(std::string_view libraries) {
     mapping().close();
     drop_file(g_file.ring);
     return not_tracing("cannot start the writer thread");
-  }
-  if (!mapping().in_file()) {
-    complain(Trouble::room, "no ring file in ", g_file.directory,
-             ": a kill would lose what is not written yet");
   }
   begin_rooms(mapping().head());
   return true;
@@ -317,7 +311,6 @@ void begin_once() {
   if (!handlers.exchange(true)) {
     at_fork(nullptr, nullptr, leave_parents_session);
     if (on_exit != nullptr) on_exit([](int status, void*) { note_exit_status(status); }, nullptr);
-    if (__cxa_at_quick_exit != nullptr) __cxa_at_quick_exit(close_at_quick_exit, &__dso_handle);
     // MADV_WIPEONFORK exists since Linux 4.14; without it only the handlers remain.
     g_wipes = madvise(&g_wiped_by_fork, sizeof g_wiped_by_fork, MADV_WIPEONFORK) == 0;
     remember_process();
@@ -361,14 +354,6 @@ void leave() {
   device::end(kLastLookMs);
   close_file();
   windows::end();
-}
-void stay() {
-  if (mapping().in_file() && g_ring_removed.load(std::memory_order_relaxed)) {
-    complain(Trouble::program, "exec failed: from now on a kill would lose what is not written");
-  }
-  g_waits_until.store(0, std::memory_order_relaxed);
-  writer::go_on();
-  device::go_on();
 }
 
 // Collects the facts before it takes the lock: a thread with the loader's lock (in a library's

@@ -1,5 +1,5 @@
 // The life of tracing in one process: the start at the first call that counts (session.h), fork,
-// exit, and ends without exit handlers: _exit and exec.
+// exit, and ends without exit handlers: _exit.
 #pragma once
 
 #include "interpose/session/session.h"
@@ -18,8 +18,7 @@ void note_exit_status(int status);
 
 // Closes the file, on the writer's thread. The caller may be a signal handler on a small stack, in
 // a thread that holds our locks or is writing a record. If it takes too long, the file stays as
-// after a kill. Other threads go on: their calls are lost unless stay() follows.
+// after a kill. Other threads go on: their calls are lost.
 void leave();
-void stay();  // the other program could not be executed
 
 }  // namespace tprof::session

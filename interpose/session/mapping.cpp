@@ -23,13 +23,11 @@ constexpr std::uint64_t round_up(std::uint64_t n) {
 // Makes the file longer by `bytes`, or leaves it as it is if there is no room.
 struct Room {
   OwnFile file;
-  const char* path;
   std::uint64_t stays_free, offset, bytes;
 
   bool run() {
     struct statfs fs;
-    if (!file.still_ours() && !file.open_again(path)) return false;
-    return fstatfs(file.fd, &fs) == 0 && has_room(fs, bytes + stays_free) &&
+    return file.still_ours() && fstatfs(file.fd, &fs) == 0 && has_room(fs, bytes + stays_free) &&
            grow_file(file.fd, offset, bytes);
   }
   void undo() {}
@@ -37,13 +35,12 @@ struct Room {
 
 }  // namespace
 
-bool Mapping::open(int fd, const char* path, const RingFolder& in) {
+bool Mapping::open(int fd, const RingFolder& in) {
   constexpr std::uint64_t kMost = std::uint64_t{4} << 30;
   constexpr std::uint64_t kLeast = std::uint64_t{32} << 20;
   base_ = reserve_addresses(kMost, kLeast, 8, size_);
   if (base_ == nullptr) return false;
   file_ = own_file(fd);
-  path_ = path;
   in_ = in;
   const std::uint64_t bytes = round_up(sizeof(Head));
   file_part_ = round_up(size_ / 4 * 3);
@@ -65,10 +62,8 @@ bool Mapping::open(int fd, const char* path, const RingFolder& in) {
 }
 
 bool Mapping::give_room(std::uint64_t offset, std::uint64_t bytes) {
-  Room room{file_, path_, in_.stays_free, offset, bytes};
-  if (file_.fd < 0 || !(in_.in_memory ? room.run() : done_in_time(room))) return false;
-  if (room.file.fd != file_.fd) file_ = room.file;
-  return true;
+  Room room{file_, in_.stays_free, offset, bytes};
+  return file_.fd >= 0 && (in_.in_memory ? room.run() : done_in_time(room));
 }
 
 bool Mapping::map_file() {

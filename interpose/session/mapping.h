@@ -20,7 +20,7 @@ class Mapping {
   // Reserves addresses and creates the head in the file, which is in folder `in`. With `fd` -1
   // everything is anonymous memory. A file on a disk is allocated in time or not at all
   // (base/in_time.h).
-  bool open(int fd, const char* path = "", const RingFolder& in = {});
+  bool open(int fd, const RingFolder& in = {});
   // Returns the offset of `bytes` zeroed bytes, page-aligned; 0 if the address range is used up.
   std::uint64_t allocate(std::uint64_t bytes);
   // The same; 0 if the bytes would not be in the file, where they survive a kill.
@@ -45,7 +45,6 @@ class Mapping {
   std::uint64_t file_part_ = 0;  // its first bytes, which are the file
   Reserve memory_;               // the rest
   OwnFile file_;
-  const char* path_ = "";
   RingFolder in_{};
   Lock growing_{LockOrder::growing};  // segments join the file in the order of their offsets
 };

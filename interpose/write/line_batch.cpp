@@ -61,11 +61,11 @@ LineBatch::Path LineBatch::path_of(std::size_t n, std::string_view end) const {
   return path;
 }
 
-bool LineBatch::rank_file_is_ours() {
-  if (file_[kRankFile].still_ours(path_of(kRankFile).text)) return true;
+bool LineBatch::rank_file_is_ours() const {
+  if (file_[kRankFile].still_ours()) return true;
   complain(Trouble::descriptor,
-           "the program closed the trace's descriptor, and the file is gone: no more lines, "
-           "tprof recover can get the counts");
+           "the program closed the trace's descriptor: no more lines, tprof recover can get the "
+           "counts");
   return false;
 }
 
@@ -87,8 +87,8 @@ bool LineBatch::write(std::size_t n) {
   const std::uint64_t end = to.offset + text[n].size();
   if (end == to.offset) return true;
   if (n != kRankFile && to.offset == 0 && !create(n)) return false;
-  if (!file_[n].still_ours(path_of(n, kUnfinishedFile).text) || text[n].failed() ||
-      !file_[n].reserve(to.offset, end) || !file_[n].write(text[n].view(), to.offset)) {
+  if (!file_[n].still_ours() || text[n].failed() || !file_[n].reserve(to.offset, end) ||
+      !file_[n].write(text[n].view(), to.offset)) {
     return false;
   }
   to.offset = end;
@@ -112,7 +112,7 @@ void LineBatch::cut_back() {
     const std::uint64_t whole = committed_.written.file[n].offset;
     if (n == kRankFile || whole != 0) {
       file_[n].cut(whole);
-    } else if (file_[n].still_ours("")) {
+    } else if (file_[n].still_ours()) {
       unlink(path_of(n, kUnfinishedFile).text);
       file_[n].close();
     }
@@ -181,13 +181,6 @@ bool LineBatch::close() {
   closed.closed = 1;
   commit(closed);
   return true;
-}
-
-void LineBatch::reopen() {
-  Progress open = committed_;
-  open.closed = 0;
-  commit(open);
-  file_[kRankFile].cut(offset());  // otherwise a part of the old end could follow shorter lines
 }
 
 void LineBatch::commit(const Progress& progress) {

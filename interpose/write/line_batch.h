@@ -40,8 +40,6 @@ class LineBatch : public Drain {
   // Writes the lines as the end of the file, after the committed part: later lines overwrite them.
   // Returns false, and changes nothing, if they did not fit.
   bool close();
-  // Removes that end.
-  void reopen();
 
   const Progress& committed() const { return committed_; }
   std::uint64_t offset() const { return committed_.written.file[kRankFile].offset; }
@@ -55,7 +53,7 @@ class LineBatch : public Drain {
   };
   // The path of a file of `next`; of a window's with this end of its name.
   Path path_of(std::size_t n, std::string_view end = {}) const;
-  bool rank_file_is_ours();
+  bool rank_file_is_ours() const;
   bool create(std::size_t n);
   bool write(std::size_t n);
   bool write();

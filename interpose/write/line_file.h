@@ -24,9 +24,8 @@ class LineFile {
     *this = {};
   }
 
-  // Opens the file again by its path if the program has closed our descriptor. Returns false if it
-  // is gone.
-  bool still_ours(const char* path) { return file_.still_ours() || file_.open_again(path); }
+  // False if the program has closed our descriptor.
+  bool still_ours() const { return file_.still_ours(); }
   // Reserves blocks for the file up to `until`; it is written up to `from`. Returns false if there
   // is no room; true also if that can't be known before the write.
   bool reserve(std::uint64_t from, std::uint64_t until) {

@@ -46,11 +46,6 @@ class Output {
   // did not fit.
   bool end();
 
-  // Removes the end: later lines overwrite it.
-  void reopen() { lines_.reopen(); }
-
-  bool ended() const { return lines_.committed().closed != 0; }
-
   // For a forked child: the files belong to the parent.
   void leave();
 

@@ -229,7 +229,7 @@ class Snapshot : public Sink {
   bool due(const View& view, std::uint64_t now_ns);
   // Writes a snapshot: `text` continues the rank file after `cut` bytes. If it can't be written,
   // the previous one stays valid.
-  void write(std::string_view text, std::uint64_t cut, const Head& head);
+  void write(std::string_view text, std::uint64_t cut);
 
   OwnFile file_;
   SnapshotEntry entry_{};  // the valid entry

@@ -49,7 +49,7 @@ void Snapshot::tick(LineBatch& lines, const ClockAnchor& now) {
   last.add_threads(lines.view);
   last.lines(lines.out(), lines.view, lines.next.tid);
   lines.end(now.mono_ns, false, Complete::snapshot);
-  if (!lines.out().failed()) write(lines.out().view(), lines.offset(), lines.view.head());
+  if (!lines.out().failed()) write(lines.out().view(), lines.offset());
 }
 
 bool Snapshot::due(const View& view, std::uint64_t now_ns) {
@@ -70,10 +70,8 @@ bool Snapshot::due(const View& view, std::uint64_t now_ns) {
   return true;
 }
 
-void Snapshot::write(std::string_view text, std::uint64_t cut, const Head& head) {
-  char path[1300];
-  put_beside(FixedText(path), head, ".", kSnapshotEnd);
-  if (!file_.still_ours() && !file_.open_again(path)) return;  // the program closed it
+void Snapshot::write(std::string_view text, std::uint64_t cut) {
+  if (!file_.still_ours()) return;  // the program closed it
   SnapshotEntry next = entry_;
   std::memcpy(next.magic, kSnapshotMagic, sizeof next.magic);
   ++next.generation;

@@ -27,10 +27,7 @@ constexpr std::uint64_t kLinesAtExitNs = 3'000'000'000;  // a working disk takes
 
 std::atomic<std::uint32_t> g_wake{0};  // futex: counts calls of wake()
 
-// The number of exiting threads that need the file to stay closed; without those that went on after
-// all.
-std::atomic<std::uint32_t> g_leaving{0};
-std::atomic<std::uint32_t> g_asked{0};       // requests to close the file
+std::atomic<std::uint32_t> g_asked{0};       // requests to close the file, since the process ends
 std::atomic<std::uint32_t> g_answered{0};    // futex: requests done
 std::atomic<std::uint32_t> g_files_made{0};  // futex
 std::atomic<std::uint32_t> g_flushes_asked{0};
@@ -71,19 +68,16 @@ void close_as_asked() {
   coverage::note_mapped();
   g_output->cost(clock_ns(CLOCK_THREAD_CPUTIME_ID));
   g_output->drain_rest(now_ns() + kLinesAtExitNs);
-  const bool ended = g_output->end();
-  if (ended && g_leaving.load(std::memory_order_acquire) != 0) g_duties.when_it_has_closed();
+  if (g_output->end()) g_duties.when_it_has_closed();
   answer(g_answered, asked);
 }
 
 // Writes everything recorded before. Returns the time until more is due.
 std::uint32_t write() {
-  // exit() can stop us anywhere, so a file closed for an exiting thread stays closed.
-  if (g_leaving.load(std::memory_order_acquire) != 0) return UINT32_MAX;
-  if (g_output->ended()) g_output->reopen();
-  while (g_output->drain_batch()) {
-    if (g_leaving.load(std::memory_order_acquire) != 0) return UINT32_MAX;
-  }
+  // exit() can stop us anywhere, so a closed file stays closed.
+  do {
+    if (g_asked.load(std::memory_order_acquire) != 0) return UINT32_MAX;
+  } while (g_output->drain_batch());
   g_output->tick();
   g_duties.when_all_is_written(*g_output);
   return g_output->sleep_ms();
@@ -144,7 +138,6 @@ void wake() {
 }
 
 void close(std::uint64_t until_ns) {
-  g_leaving.fetch_add(1, std::memory_order_release);
   const std::uint32_t mine = g_asked.fetch_add(1, std::memory_order_release) + 1;
   wake();
   const std::uint64_t now = now_ns();
@@ -163,16 +156,11 @@ void end_epoch(std::string_view ledger) {
   if (g_output != nullptr) g_output->end_epoch(ledger);
 }
 
-void go_on() {
-  g_leaving.fetch_sub(1, std::memory_order_release);
-  wake();
-}
-
 void after_fork() {
   if (g_output != nullptr) g_output->leave();
   g_output = nullptr;
-  for (auto* word : {&g_wake, &g_files_made, &g_leaving, &g_asked, &g_answered, &g_flushes_asked,
-                     &g_flushes_done}) {
+  for (auto* word :
+       {&g_wake, &g_files_made, &g_asked, &g_answered, &g_flushes_asked, &g_flushes_done}) {
     word->store(0, std::memory_order_relaxed);
   }
 }

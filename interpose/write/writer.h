@@ -45,10 +45,8 @@ bool flush(std::uint32_t timeout_ms);
 void end_epoch(std::string_view ledger);
 
 // Has the writer's thread write the rest and close the array, and waits for it until `until_ns`.
-// Takes no lock, since the caller may be anywhere. May be called again after later calls. go_on():
-// the process has not ended after all.
+// Takes no lock, since the caller may be anywhere. May be called again after later calls.
 void close(std::uint64_t until_ns);
-void go_on();
 
 void after_fork();  // in the child: there is no such thread
 

@@ -12,8 +12,7 @@
 //                                returned, and exits with 7
 //          late ROUNDS COMMS [stay]  calls, makes that many communicators with a call on each, and
 //                                calls as often again on the last; exits with 7, or stays
-//          leave HOW             exits with 3, by return, _exit or execv, while four threads go on
-//                                calling
+//          leave HOW             exits with 3, by return or _exit, while four threads go on calling
 //          child HOW             a child calls too: see children.cpp
 //          end HOW [WHERE]       calls, then an end: see ends.cpp
 //          threads N             N threads one after the other, three rounds each
@@ -120,11 +119,6 @@ int leave(std::string_view how) {
   std::puts("leaving");
   std::fflush(stdout);
   if (how == "_exit") _exit(3);
-  if (how == "execv") {
-    char* const arguments[] = {const_cast<char*>("sh"), const_cast<char*>("-c"),
-                               const_cast<char*>("exit 3"), nullptr};
-    execv("/bin/sh", arguments);
-  }
   return 3;
 }
 

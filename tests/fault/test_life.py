@@ -67,7 +67,7 @@ def test_daemon(tmp_path):
     check_each_process(traced, processes=2)
 
 
-@pytest.mark.parametrize("how", ["return", "_exit", "execv"])
+@pytest.mark.parametrize("how", ["return", "_exit"])
 def test_exit_while_other_threads_call(how, tmp_path):
     """The file is closed and holds at most what was entered, at least what had returned."""
     for n in range(3):

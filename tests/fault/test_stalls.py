@@ -18,7 +18,7 @@ STALLING = BUILD / "libfault_stalling.so"
 AT_FIRST = ["mkdir", "open", "pwrite", "fallocate", "ftruncate", "statfs", "stat", "all"]
 LATER = ["open", "pwrite", "fallocate", "ftruncate", "unlink", "stat", "close", "all"]
 PATIENCE_S = 5
-ENDS = {"return": 6, "_exit": 3, "quick_exit": 3, "handled": 4, "execv": 3}  # and the program's exit code
+ENDS = {"return": 6, "_exit": 3, "handled": 4}  # and the program's exit code
 SLACK_S = 4  # for a busy machine
 
 

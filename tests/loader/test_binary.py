@@ -14,8 +14,7 @@ OLDEST_GLIBC = (2, 28)
 # Programs take functions by address with these; ours jump to the real ones (hook/dlsym.cpp).
 DYNAMIC_LINKER = {"dlsym", "dlvsym"}
 # These end a program without its exit handlers, or execute another (hook/libc_ends.cpp).
-LIBC_ENDS = {"_exit", "_Exit", "execl", "execle", "execlp", "execv", "execve", "execvp", "execvpe",
-             "fexecve"}  # fmt: skip
+LIBC_ENDS = {"_exit", "_Exit"}
 # Exported besides the functions that the library stands in front of: NVTX loads it through this.
 NVTX_ENTRY = "InitializeInjectionNvtx2"
 API = "tprof_functions_v1"  # see user/tprof.h
@@ -159,23 +158,15 @@ def test_has_no_writable_code_and_no_executable_stack():
 
 
 @pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="musl-tools is not installed")
-def test_a_program_linked_to_musl_ends_and_executes_as_ever(tmp_path):
+def test_a_program_linked_to_musl_ends_as_ever(tmp_path):
     """Where libc is another one, the functions that the library stands in front of are that libc's."""
     (tmp_path / "program.c").write_text(
-        "#include <unistd.h>\n"
-        "int main(int argc, char** argv) {\n"
-        '  if (argc == 1) execlp("not-there", "no", (char*)0), execl(argv[0], "me", "1", (char*)0);\n'
-        '  if (argc == 2) execlp("sh", "sh", "-c", "exit 6", (char*)0);\n'
-        "  _exit(9);\n"
-        "}\n"
+        "#include <unistd.h>\nint main() { _exit(9); }\n"
     )
     subprocess.run(["musl-gcc", "-o", tmp_path / "program", tmp_path / "program.c"], check=True, timeout=60)
     env = {"LD_PRELOAD": str(LIBTPROF), "PATH": os.environ["PATH"]}
-    for arguments, code in (([], 6), (["1", "2"], 9)):
-        done = subprocess.run(
-            [tmp_path / "program", *arguments], env=env, capture_output=True, timeout=60, check=False
-        )
-        assert (done.returncode, done.stdout, done.stderr) == (code, b"", b"")
+    done = subprocess.run([tmp_path / "program"], env=env, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (9, b"", b"")
 
 
 PROGRAMS = {

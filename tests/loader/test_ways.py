@@ -82,12 +82,8 @@ WAYS_THERE_ARE = [
     Way("a library opened with `RTLD_GLOBAL`", opened("global", "ways_plugin")),
     Way("a library opened, closed, and opened again", opened("again", "ways_plugin"), made=TWICE),
     Way("a library's constructor", opened("local", "ways_at_load")),
-    Way("a library's constructor, `-z initfirst`", program("ways_first"), tally=False,
-        env={"LD_LIBRARY_PATH": f"{WAYS}:{INSTANT}"}),
     Way("the constructor of a preload before us", ("/bin/true",),
         preload=(WAYS / "ways_at_load.so", LIBTPROF)),
-    Way("the program's `DT_PREINIT_ARRAY`", program("ways_at_preinit"), tally=False,
-        env={"LD_LIBRARY_PATH": str(INSTANT)}),
     Way("a library's destructor", opened("local", "ways_at_exit")),
     Way("two NCCLs and two CUDA runtimes", opened("local", "ways_plugin")
         + ("local", WAYS / "ways_second.so"), made=TWICE),

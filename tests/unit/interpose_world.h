@@ -20,7 +20,7 @@ class World {
  public:
   // `fd` is a file for the mapping, or -1 for memory that dies with the process.
   explicit World(int fd = -1) {
-    mapping().open(fd, "", {"", true, false});
+    mapping().open(fd, {"", true, false});
     Head& head = mapping().head();
     head.layout = kRingLayout;
     head.head_size = sizeof(Head);

@@ -1,9 +1,8 @@
 // Makes the calls of every way: 3 collectives and 2 copies. The ways differ in how this file is
 // compiled and linked, and in who opens the result.
 //
-// AT_LOAD, AT_EXIT, AT_PREINIT: a constructor or a destructor of this object or the program's
-// DT_PREINIT_ARRAY makes the calls, and they are not made when asked for. DRIVER: opens the CUDA
-// driver, as a CUDA runtime does that is linked in.
+// AT_LOAD, AT_EXIT: a constructor or a destructor of this object makes the calls, and they are not
+// made when asked for. DRIVER: opens the CUDA driver, as a CUDA runtime does that is linked in.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <nccl.h>
@@ -42,12 +41,6 @@ int calls() {
   calls();
 }
 #endif
-#ifdef AT_PREINIT
-void at_preinit() {
-  calls();
-}
-[[gnu::section(".preinit_array"), gnu::used]] void (*const g_at_preinit)() = at_preinit;
-#endif
 #ifdef AT_EXIT
 [[gnu::destructor]] void at_exit() {
   calls();
@@ -58,7 +51,7 @@ void at_preinit() {
 
 // Returns how many failed.
 int ways_calls() {
-#if defined AT_LOAD || defined AT_EXIT || defined AT_PREINIT
+#if defined AT_LOAD || defined AT_EXIT
   return 0;
 #else
   return calls();
