@@ -1,7 +1,6 @@
 #include "interpose/calls/copy_call.h"
 
 #include <dlfcn.h>
-#include <span>
 
 #include "interpose/format/coverage.h"
 #include "interpose/real/resolve.h"
@@ -83,28 +82,28 @@ std::size_t as_size(RawArg w) {
 }
 }  // namespace
 
-void Batch::add(const CopyArgs& copy) {
-  const auto [bucket, host] = direction_of(copy, true);
-  for (Part& p : std::span(part, parts)) {
-    if (p.bucket != bucket) continue;
-    p.bytes += copy.bytes;
-    if (p.host != host) p.host = HostMemory::unknown;
-    return;
-  }
-  part[parts++] = {bucket, host, copy.bytes};
-}
-
 Batch copies(RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg stream) {
-  Batch batch;
+  Batch batch{};
   batch.stream = static_cast<cudaStream_t>(stream);
   if (dsts == nullptr || srcs == nullptr || sizes == nullptr) return batch;
   for (std::size_t i = 0; i < as_size(count); ++i) {
-    batch.add({.dst = static_cast<const void* const*>(dsts)[i],
-               .src = static_cast<const void* const*>(srcs)[i],
-               .bytes = static_cast<const std::size_t*>(sizes)[i],
-               .kind = cudaMemcpyDefault,
-               .stream = batch.stream,
-               .sync = false});
+    const std::size_t bytes = static_cast<const std::size_t*>(sizes)[i];
+    const auto [bucket, host] = direction_of({.dst = static_cast<const void* const*>(dsts)[i],
+                                              .src = static_cast<const void* const*>(srcs)[i],
+                                              .bytes = bytes,
+                                              .kind = cudaMemcpyDefault,
+                                              .stream = batch.stream,
+                                              .sync = false},
+                                             true);
+    if (i != 0 && bucket != batch.bucket) {
+      coverage::note(Note::uncounted, "cudaMemcpyBatchAsync");
+      batch.counts = false;
+      return batch;
+    }
+    batch.bucket = bucket;
+    batch.host = i == 0 || host == batch.host ? host : HostMemory::unknown;
+    batch.bytes += bytes;
+    batch.counts = true;
   }
   return batch;
 }
@@ -122,51 +121,11 @@ Batch copies_12(const void* real, RawArg dsts, RawArg srcs, RawArg sizes, RawArg
   return {};
 }
 
-namespace {
-
-void open_part(Thread& t, OpenCall& call, std::uint8_t function, const Batch& batch, std::size_t i,
-               bool captured) {
-  const Batch::Part& part = batch.part[i];
-  open_copy(t, call, function, {part.bucket, part.host, part.bytes, batch.stream, false}, captured);
-}
-
-// The times of the directions of a batch are unknown, only their total.
-void leave_untimed(Thread& t, bool captured) {
-  if (!device::on()) return;
-  device::drop(t.timed);
-  t.timed = {nullptr, !captured, TimingLost::mixed, t.timed.computes};
-}
-
-}  // namespace
-
-void begin_batch(Thread& t, OpenCall& first, std::uint8_t function, const Batch& batch) {
-  first.enter(t, false);
-  const bool captured = first.is_captured(t, batch.stream);
-  open_part(t, first, function, batch, 0, captured);
-  first.start(t, function);
-  if (batch.parts > 1) leave_untimed(t, captured);
-}
-
-void finish_batch(Thread& t, OpenCall& first, std::uint8_t function, const Batch& batch,
-                  std::uint16_t result) {
-  const std::uint64_t now = now_ns();
-  const std::uint64_t start_ns = first.record->start_ns;
-  const std::uint16_t site = first.record->site;
-  const bool captured = first.record->captured != 0;
-  first.finish(t, now, result);
-  for (std::size_t i = 1; i < batch.parts; ++i) {
-    OpenCall call(first.caller);
-    call.enter(t, false);
-    call.rare = captured;
-    call.came_ns = 0;
-    call.graph = captured ? first.graph : nullptr;
-    open_part(t, call, function, batch, i, captured);
-    call.record->start_ns = start_ns;
-    call.record->site = site;
-    leave_untimed(t, captured);
-    publish(t, *call.record, function, call.in_ring);
-    call.finish(t, now, result);
-  }
+void begin_batch(Thread& t, OpenCall& call, std::uint8_t function, const Batch& batch) {
+  call.enter(t, false);
+  const bool captured = call.is_captured(t, batch.stream);
+  open_copy(t, call, function, batch, captured);
+  call.start(t, function);
 }
 
 }  // namespace tprof

@@ -36,45 +36,30 @@ template <Fn kFunction, typename F>
   return run(t, call, real);
 }
 
-// Calls that make many copies at once. In the ledger and in lines, a batch counts as one call for
-// each direction of its copies, with that direction's bytes.
+// Calls that make many copies at once, which count as one. If their directions differ, the call is
+// not counted, but noted in the coverage.
 
 // An argument as passed: in a register or on the stack. Functions whose prototypes differ between
 // CUDA versions pass on the longest list of arguments.
 using RawArg = void*;
-struct Batch {
-  struct Part {
-    Bucket bucket;
-    HostMemory host;  // of all copies, or unknown
-    std::uint64_t bytes;
-  };
-  static constexpr std::size_t kDirections = 5;
-  Part part[kDirections];
-  std::size_t parts = 0;
-  cudaStream_t stream = nullptr;
-
-  void add(const CopyArgs& copy);
+struct Batch : OneCopy {
+  bool counts = false;
 };
 
-// These read the arguments. A batch without parts is not counted, but noted in the coverage: the
-// argument layout of the library of `real` is unknown.
+// These read the arguments. If the argument layout of the library of `real` is unknown, the batch
+// is not counted either.
 Batch copies(RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg stream);
 Batch copies_12(const void* real, RawArg dsts, RawArg srcs, RawArg sizes, RawArg count,
                 RawArg eighth, RawArg ninth);
 
-// During the call only its first direction is visible.
-void begin_batch(Thread& t, OpenCall& first, std::uint8_t function, const Batch& batch);
-void finish_batch(Thread& t, OpenCall& first, std::uint8_t function, const Batch& batch,
-                  std::uint16_t result);
+void begin_batch(Thread& t, OpenCall& call, std::uint8_t function, const Batch& batch);
 
 template <Fn kFunction, typename F>
 [[gnu::always_inline]] inline auto batch_call(Thread& t, const Batch& batch, F&& real) {
-  if (batch.parts == 0) return real();
-  OpenCall first(__builtin_return_address(0));
-  begin_batch(t, first, number(kFunction), batch);
-  const auto result = real();
-  finish_batch(t, first, number(kFunction), batch, static_cast<std::uint16_t>(result));
-  return result;
+  if (!batch.counts) return real();
+  OpenCall call(__builtin_return_address(0));
+  begin_batch(t, call, number(kFunction), batch);
+  return run(t, call, real);
 }
 
 }  // namespace tprof

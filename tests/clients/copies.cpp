@@ -88,7 +88,7 @@ void host_sides(void* driver) {
   REFUSED(cudaMemcpy(nullptr, own.data(), 64, cudaMemcpyHostToDevice));
 }
 
-// Makes one call with copies in every direction.
+// Makes batches in every direction.
 void batches() {
   Bytes sent = counting(1000);
   Bytes back(1000);
@@ -102,10 +102,12 @@ void batches() {
   const size_t sizes[] = {100, 200, 300, 400, 500, 600};
   cudaMemcpyAttributes attributes = {cudaMemcpySrcAccessOrderStream, {}, {}, 0};
   size_t first = 0;
-  OK(cudaMemcpyBatchAsync(to, from, sizes, 6, &attributes, &first, 1, stream));
+  for (size_t i = 2; i < 6; ++i) {
+    OK(cudaMemcpyBatchAsync(to + i, from + i, sizes + i, 1, &attributes, &first, 1, stream));
+  }
   OK(cudaMemcpyBatchAsync_ptsz(to, from, sizes, 1, &attributes, &first, 1, nullptr));
   OK(cudaMemcpyBatchAsync(to, from, sizes, 2, &attributes, &first, 1, stream));
-  REFUSED(cudaMemcpyBatchAsync(to, from, sizes, 6, &attributes, &first, 1, nullptr));
+  REFUSED(cudaMemcpyBatchAsync(to, from, sizes, 2, &attributes, &first, 1, nullptr));
   OK(cudaDeviceSynchronize());
   Bytes arrived(100);
   OK(cudaMemcpy(arrived.data(), there, 100, cudaMemcpyDeviceToHost));
@@ -142,8 +144,16 @@ int main(int argc, char**) {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   MUST(driver != nullptr);
   OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  if (argc > 1) {  // a box in an array
+  if (argc > 1) {  // a batch of two directions, and a box in an array
     const Bytes sent = counting(24);
+    Bytes back(24);
+    auto* there = static_cast<unsigned char*>(device(24));
+    void* to[] = {there, back.data()};
+    const void* from[] = {sent.data(), there};
+    const size_t sizes[] = {24, 24};
+    cudaMemcpyAttributes attributes = {cudaMemcpySrcAccessOrderStream, {}, {}, 0};
+    size_t first = 0;
+    OK(cudaMemcpyBatchAsync(to, from, sizes, 2, &attributes, &first, 1, stream));
     cudaMemcpy3DParms p = box(device(sent.size()), sent, {4, 3, 2});
     p.dstArray = reinterpret_cast<cudaArray_t>(&p);
     OK(cudaMemcpy3D(&p));

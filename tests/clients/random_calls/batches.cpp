@@ -13,8 +13,8 @@ void lines(Dice& d, const Rank& r, std::size_t count, cudaStream_t stream, bool 
   void* to[kMost];
   const void* from[kMost];
   std::size_t sizes[kMost];
+  const Ends e = draw_ends(d, r);  // a batch has one direction
   for (std::size_t i = 0; i < count; ++i) {
-    const Ends e = draw_ends(d, r);
     to[i] = e.to;
     from[i] = e.from;
     sizes[i] = 1 + d.size(5000);

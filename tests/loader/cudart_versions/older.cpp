@@ -31,8 +31,8 @@ int main() {
   void* device = nullptr;
   OK(cudaMalloc(&device, 1000));
   void* to[] = {device, static_cast<char*>(device) + 100};
-  const void* from[] = {sent, static_cast<char*>(device) + 500};
-  size_t sizes[] = {100, 200};
+  const void* from[] = {sent, sent};
+  size_t sizes[] = {100, 50};
   cudaMemcpyAttributes attributes = {cudaMemcpySrcAccessOrderStream, {}, {}, 0};
   size_t first = 0;
   size_t failed = 7;
