@@ -451,9 +451,10 @@ constexpr Words kWords[] = {
      IN_PATHS "a thread made more kinds of calls than its ledger has rows: {calls:,} calls are "
               "counted as `other` of their bucket and data type, without function, size and "
               "communicator; the sums of buckets are exact"},
-    {Say::uncounted,
-     IN_PATHS "calls were made, but their bytes are not counted (CUDA arrays, batches of boxes or of "
-              "several directions, prefetches, copies with attributes, peers or fabric, NCCL EP before 0.1)"},
+    {Say::uncounted, IN_PATHS
+     "calls were made, but their bytes are not counted (CUDA arrays, batches of boxes or of "
+     "several directions, prefetches, copies with attributes, peers or fabric, NCCL EP before "
+     "0.1)"},
     {Say::unknown_cudart,
      IN_PATHS "its batches of copies are not counted, since its CUDA version is unknown",
      "use NVIDIA's libcudart.so.12 or .13"},
