@@ -214,7 +214,11 @@ class Builder {
     const auto apart = [&](std::size_t i) { return std::abs(c.ended_ns[i] - to_ns); };
     auto i = std::ranges::lower_bound(by_end_, from_ns + 1, {},
                                       [&](std::size_t n) { return c.ended_ns[n]; });
-    for (; i != by_end_.end() && (!best || c.ended_ns[*i] - to_ns < apart(*best)); ++i) {
+    const auto any_had_come = [&] {
+      return i != by_end_.end() &&
+             had_come_ns_[static_cast<std::size_t>(i - by_end_.begin())] < to_ns;
+    };
+    for (; any_had_come() && (!best || c.ended_ns[*i] - to_ns < apart(*best)); ++i) {
       if (without_ns_[r][*i] > to_ns + kGrainNs) continue;
       if (c.copies(*i) && (c.ended_ns[*i] < to_ns - kGrainNs || host_waited(r, *i))) continue;
       if (c.ended_ns[*i] > to_ns + kGrainNs && c.made[*i] < 2) continue;
@@ -269,6 +273,11 @@ class Builder {
     by_end_.clear();
     for (std::size_t i = 0; i < c.size(); ++i) by_end_.push_back(i);
     std::ranges::sort(by_end_, {}, [&](std::size_t i) { return c.ended_ns[i]; });
+    had_come_ns_.assign(c.size(), INT64_MAX);
+    for (std::size_t k = c.size(); k-- != 0;) {
+      had_come_ns_[k] =
+          std::min(c.all_came_ns[by_end_[k]], k + 1 == c.size() ? INT64_MAX : had_come_ns_[k + 1]);
+    }
     const std::vector<std::int64_t>& needs = needs_ns_[r];
     by_need_.clear();
     for (std::size_t i = 0; i < c.size(); ++i) {
@@ -457,6 +466,9 @@ class Builder {
   void finish() {
     put(graph_, edges_);
     edges_ = {};
+    graph_.at_ns.shrink_to_fit();
+    graph_.rank.shrink_to_fit();
+    graph_.kind.shrink_to_fit();
     graph_.order = order_of(graph_, graph_.lag_ns, AddedEdges({}, graph_.size()));
     for (Node to = 0; to < graph_.size(); ++to) give_rest(graph_, to);
   }
@@ -466,6 +478,8 @@ class Builder {
   Graph graph_;
   std::deque<Edge> edges_;  // a deque, since a growing vector would need twice the memory
   std::vector<std::size_t> by_end_;
+  std::vector<std::int64_t>
+      had_come_ns_;             // by place in by_end_: the earliest of all_came_ns from it on
   std::vector<run::Row> came_;  // rows of a meeting, in order of arrival
   std::vector<std::vector<std::int64_t>>
       could_come_ns_;                                  // by rank and row: when its queues were free

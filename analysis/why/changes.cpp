@@ -50,12 +50,10 @@ void Changes::find_out() {
     for (std::uint32_t i = g_.first[to]; i < g_.first[to + 1]; ++i) {
       const Wait wait = g_.wait[i];
       const bool behind_call = wait == Wait::turn && g_.kind[to] == graph::Kind::came;
-      if (wait == Wait::barrier || wait == Wait::launch || behind_call) {
-        out_.push_back({g_.from[i], i, to});
-      }
+      if (wait == Wait::barrier || wait == Wait::launch || behind_call) out_.push_back(i);
     }
   }
-  std::ranges::sort(out_, {}, &Out::from);
+  std::ranges::stable_sort(out_, {}, [&](auto edge) { return g_.from[edge]; });
 }
 
 void Changes::leave_out(std::size_t rank, std::size_t row, bool host) {
@@ -67,24 +65,25 @@ void Changes::leave_out(std::size_t rank, std::size_t row, bool host) {
   });
   come_early(rank, row);
   needs_nothing(rank, row);
-  for (const Out& out : std::ranges::equal_range(out_, ended, {}, &Out::from)) {
-    if (g_.wait[out.edge] == Wait::barrier) {
+  for (const std::uint32_t edge : out_of(ended)) {
+    const Node to = g_.into(edge);
+    if (g_.wait[edge] == Wait::barrier) {
       // The host still needs its time between the call's end and the work.
-      const Lag rest = std::exchange(lags_[out.edge], kNever);
-      each_edge(out.to, [&](Wait wait, Lag& lag) {
+      const Lag rest = std::exchange(lags_[edge], kNever);
+      each_edge(to, [&](Wait wait, Lag& lag) {
         if (wait == Wait::turn) lag = std::max(lag, rest);
       });
     }
-    if (g_.wait[out.edge] != Wait::turn) continue;
+    if (g_.wait[edge] != Wait::turn) continue;
     // The next call in its queue may need everything computed by then.
     const auto work = g_.work(rank);
     const auto then =
-        std::ranges::upper_bound(work, g_.at_ns[out.to], {}, [&](Node n) { return g_.at_ns[n]; });
-    if (then != work.begin()) more_.push_back({*(then - 1), out.to, 0, Wait::place});
+        std::ranges::upper_bound(work, g_.at_ns[to], {}, [&](Node n) { return g_.at_ns[n]; });
+    if (then != work.begin()) more_.push_back({*(then - 1), to, 0, Wait::place});
   }
   if (!host) return;
-  for (const Out& out : std::ranges::equal_range(out_, called, {}, &Out::from)) {
-    if (g_.wait[out.edge] == Wait::launch) lags_[out.edge] = 0;
+  for (const std::uint32_t edge : out_of(called)) {
+    if (g_.wait[edge] == Wait::launch) lags_[edge] = 0;
   }
   each_edge(called, [](Wait wait, Lag& lag) {
     if (wait == Wait::host) lag = 0;

@@ -56,6 +56,9 @@ class Changes {
 
  private:
   void find_out();
+  auto out_of(graph::Node from) const {
+    return std::ranges::equal_range(out_, from, {}, [&](auto edge) { return g_.from[edge]; });
+  }
   template <typename F>
   void each_edge(graph::Node into, F&& f);
 
@@ -66,12 +69,7 @@ class Changes {
   std::vector<graph::Edge> more_{};
   std::set<graph::Node> free_{};                     // arrivals of calls that need no computation
   std::map<graph::Node, std::int64_t> waited_ns_{};  // waits of hosts, less unblocked copies
-  struct Out {
-    graph::Node from;
-    std::uint32_t edge;
-    graph::Node to;
-  };
-  std::vector<Out> out_{};  // edges by source; empty until needed
+  std::vector<std::uint32_t> out_{};                 // edges by source; empty until needed
 };
 
 // Calls f(rank, its rows of a step in the order of their host calls) for all ranks and steps except

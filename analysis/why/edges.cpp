@@ -64,6 +64,7 @@ class Finder {
   }
 
   void find_edges() {
+    of(Of::kernels).reserve(static_cast<std::size_t>(std::ranges::count(g_.wait, Wait::computes)));
     for (Node n = 0; n < g_.size(); ++n) {
       const std::size_t rank = rank_of_[g_.rank[n]];
       const graph::Position& at = model_.position(n);

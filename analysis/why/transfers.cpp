@@ -65,6 +65,9 @@ class TransferFinder {
   void find() {
     const Places rank_of = ranks_of_run(e_);
     const Peers peers = peers_of(model_.run());
+    const auto meetings = std::ranges::count(model_.graph().wait, graph::Wait::meeting);
+    all_.reserve(static_cast<std::size_t>(meetings));
+    edges_.reserve(static_cast<std::size_t>(2 * meetings));
     for (std::size_t r = 0; r < rank_of.size(); ++r) {
       if (rank_of[r] != SIZE_MAX) add_rank(r, rank_of, peers[r]);
     }
