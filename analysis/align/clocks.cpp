@@ -327,8 +327,8 @@ Clocks ClockFit::clocks() const {
     const auto samples = samples_of(edge.points);
     if (samples.empty()) continue;
     const double n = static_cast<double>(samples.size());
-    // The noise of few points is unknown, so such pairs come last.
-    const double noise = n < 8 ? 1e9 : noise_of(samples) + 1;
+    // A line has two parameters, so few points hide most of their noise, and two all of it.
+    const double noise = n < 3 ? 1e9 : (noise_of(samples) + 1) * n / (n - 2);
     const auto [a, b] = pair;
     links[a].push_back({noise / std::sqrt(n), a, b, &edge});
     links[b].push_back({noise / std::sqrt(n), b, a, &edge});

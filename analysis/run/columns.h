@@ -29,12 +29,6 @@ struct MeetingKey {
   bool operator==(const MeetingKey& other) const { return name() == other.name(); }
 };
 
-// True for collectives in which every rank waits for all others.
-inline bool all_wait(Bucket bucket) {
-  return bucket == Bucket::ALLGATHER || bucket == Bucket::RESHARDING ||
-         bucket == Bucket::ALLREDUCE || bucket == Bucket::ALLTOALL;
-}
-
 // The key of a row: when its first call was made, and on which thread.
 struct Begun {
   std::int64_t called_ns = 0;

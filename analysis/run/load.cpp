@@ -122,8 +122,9 @@ std::vector<Meeting> meetings_of(std::vector<Rank>& ranks, std::vector<Columns::
     on_comm.resize(ids.size());
     for (const std::uint32_t comm : comms) ++on_comm[comm];
   }
-  std::ranges::sort(
-      all, {}, [](const Meeting& m) { return std::tie(m.first, m.second.rank, m.second.row); });
+  std::ranges::sort(all, {}, [](const Meeting& m) {
+    return std::tuple(m.first.name(), !m.first.sends, m.second.rank, m.second.row);
+  });
   return all;
 }
 
@@ -182,8 +183,10 @@ void find_last_to_come(Run& run) {
     each_of_meeting(run, run.meeting(m), by_coming, [&](const Row& mine, std::size_t n) {
       if (n == 0) return;
       const Row& before = by_coming[n - 1];
-      std::int64_t& last = run.ranks[mine.rank].calls.all_came_ns[mine.row];
-      last = std::max(last, run.ranks[before.rank].calls.came_ns[before.row]);
+      Calls& c = run.ranks[mine.rank].calls;
+      std::int64_t& last = c.all_came_ns[mine.row];
+      const std::int64_t came = run.ranks[before.rank].calls.came_ns[before.row];
+      last = std::max(last, std::min(came, c.ended_ns[mine.row] - 1));
     });
   }
 }

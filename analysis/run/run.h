@@ -62,6 +62,12 @@ struct Calls {
   bool copies(std::size_t row) const { return comm[row] == kNoComm && !is[row].launch; }
 };
 
+// True for collectives in which every rank waits for all others.
+inline bool all_wait(Bucket bucket) {
+  return bucket == Bucket::ALLGATHER || bucket == Bucket::RESHARDING ||
+         bucket == Bucket::ALLREDUCE || bucket == Bucket::ALLTOALL;
+}
+
 // Returns the rows in the order of their host calls.
 std::vector<std::size_t> by_call(const Calls& calls);
 
@@ -140,7 +146,8 @@ struct Run {
   align::Clocks clocks{{}};              // of the hosts; the times are already adjusted
   std::vector<std::int64_t> slack_ns{};  // by host: job::Host
   std::uint64_t no_room_for = 0;         // calls of the fewest steps, if these don't fit
-  // The rows of meeting m are members[first[m]] to members[first[m + 1] - 1].
+  // The rows of meeting m are members[first[m]] to members[first[m + 1] - 1]; a message's send is
+  // before its receive.
   std::vector<std::uint32_t> first{0};
   std::vector<Row> members{};
 
@@ -156,9 +163,18 @@ struct Run {
   bool timed() const;  // calls of at least two ranks have times on the device
 };
 
+// True if the row can't have ended before all rows of its meeting came, whatever the clocks say: a
+// collective in which all ranks wait for all others, and a receive.
+inline bool waits_for_all(const Run& run, std::span<const Row> meeting, const Row& row) {
+  const Calls& c = run.ranks[row.rank].calls;
+  const Is is = c.is[row.row];
+  if (!is.met) return false;
+  return is.messages ? &row == &meeting.back() : !is.mixed && all_wait(c.bucket[row.row]);
+}
+
 // Sorts the rows of a meeting into `by_coming`, and calls f(row, n) if the row waited for the first
-// n of them. Nobody waited for a row that came after its own had ended: a small message may be
-// under way.
+// n of them. A row that need not wait for all did not wait for one that came after it had ended: a
+// small message may be under way.
 template <typename F>
 void each_of_meeting(const Run& run, std::span<const Row> rows, std::vector<Row>& by_coming,
                      F&& f) {
@@ -167,7 +183,9 @@ void each_of_meeting(const Run& run, std::span<const Row> rows, std::vector<Row>
   std::ranges::stable_sort(by_coming, {}, came);
   for (const Row& r : rows) {
     const std::int64_t ended = run.ranks[r.rank].calls.ended_ns[r.row];
-    const auto later = std::ranges::lower_bound(by_coming, ended, {}, came);
+    const auto later = waits_for_all(run, rows, r)
+                           ? by_coming.end()
+                           : std::ranges::lower_bound(by_coming, ended, {}, came);
     f(r, static_cast<std::size_t>(later - by_coming.begin()));
   }
 }
