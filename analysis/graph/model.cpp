@@ -9,7 +9,7 @@ namespace tprof::graph {
 namespace {
 
 // A change has to spread over all ranks before its saving shows.
-constexpr std::size_t kFewestSteps = 8;
+constexpr std::size_t kFewestSteps = 4;
 
 // The calls whose lines have a time on the device. Other calls are only counted: lines may exist in
 // windows only, or end with the quota.
