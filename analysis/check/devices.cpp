@@ -39,17 +39,21 @@ struct NotEnded {
 };
 
 // Adds those of one communicator. If most dumps say that it did not end, the others may have been
-// written later, while the job ran.
+// written later, while the job ran. If some dumps are older than others, one that has fewer calls
+// than others may be older, too.
 void find(const Communicator& comm, const Case& c, std::vector<NotEnded>& all) {
   std::uint64_t most = 0;
+  std::uint64_t most_calls = 0;
   for (const Member& m : comm.members) {
     const auto& device = c.calls(*m.process);
     most = std::max(most, device.on(m.comm->comm).ended.value_or(0));
+    if (m.done != nullptr) most_calls = std::max(most_calls, m.count());
   }
   const std::size_t before = all.size();
   for (const Member& m : comm.members) {
     // A rank can't lack a call that others ended because of its device.
     if (most == 0 || is_through(m, most - 1, c) || !m.did(most - 1)) continue;
+    if (!c.older.who.empty() && m.count() < most_calls) continue;
     const auto ended = ended_by(m, c);
     if (!ended || !m.did(*ended)) continue;
     // Calls of a communicator end in order, but a broadcast ends on some ranks without the others.
@@ -66,7 +70,6 @@ void find(const Communicator& comm, const Case& c, std::vector<NotEnded>& all) {
 }
 
 void lost_devices(const Case& c, Findings& found) {
-  if (!c.older.who.empty()) return;
   const std::set<std::string> different = communicators_of(found, {Kind::mismatch});
   std::vector<NotEnded> all;
   for (const Communicator& comm : c.communicators) {
