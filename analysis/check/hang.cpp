@@ -173,7 +173,7 @@ class HeldUp {
     const bool running = call.process->end == End::running;
     const bool copy = comm == nullptr && call.life == nullptr;
     const bool alone =
-        copy && std::ranges::all_of(who, [&](const Process* p) { return left_alone(*p); });
+        copy && std::ranges::any_of(who, [&](const Process* p) { return left_alone(*p); });
     const bool hang = long_open(longest(who)) && !alone;
     const bool collective = comm != nullptr && call.collective;
     const bool everybody = meeting != nullptr
