@@ -80,21 +80,58 @@ std::vector<StepCalls> steps_of(const run::Run& run, std::uint32_t r, const Work
   return all;
 }
 
-// One call in all ranks and steps: the shares of the step's work that were done when it came and
+// One call in all ranks and steps: the shares of a step's work that were done when it came and
 // ended.
 struct Shares {
-  std::vector<double> seen{};   // when it came, having waited for its work alone
-  std::vector<double> bound{};  // when it came otherwise: it needs no more
-  double needs = 0;             // the share it needs, from these
-  std::vector<double> ends{};   // when it ended; kStood: the device was idle
-  double without = 0;           // the median of these
+  std::vector<double> ends{};      // when it ended; kStood: the device was idle
+  std::vector<double> stood{};     // when it ended and the device was idle
+  double without = 0;              // the median of `ends`
+  std::optional<double> stands{};  // the median of `stood`, if the device was idle in most
+  std::vector<double> seen{};      // when it came, having waited for its work alone
+  std::vector<double> bound{};     // when it came otherwise: it needs no more; of the usual step
+  double needs = 0;                // the share it needs, from these
 
   static constexpr double kStood = -1;
 
+  void end_of_ends() {
+    if (2 * stood.size() > ends.size()) stands = run::median(std::move(stood));
+    without = run::median(std::move(ends));
+  }
   void end() {
-    without = run::median(ends);
     needs = seen.empty() ? run::quantile(std::move(bound), run::kUsual) : run::median(seen);
   }
+};
+
+// Compares the work of a step with that of the usual step. Micro-batches of different lengths take
+// different shares of it, but the device stands still for the same calls: between two of these the
+// work is stretched evenly.
+class Stretched {
+ public:
+  void add(double own, double usual) { marks_.emplace_back(own, usual); }
+  void end() {
+    std::ranges::sort(marks_);
+    marks_.emplace_back(1, 1);
+    std::vector<std::pair<double, double>> kept{{0, 0}};
+    for (const auto& [own, usual] : marks_) {
+      if (own > kept.back().first && usual > kept.back().second) kept.emplace_back(own, usual);
+    }
+    marks_ = std::move(kept);
+  }
+  double usual(double own) const { return moved(own, &Mark::first, &Mark::second); }
+  double own(double usual) const { return moved(usual, &Mark::second, &Mark::first); }
+
+ private:
+  using Mark = std::pair<double, double>;
+
+  double moved(double share, double Mark::*from, double Mark::*to) const {
+    const auto next = std::ranges::upper_bound(marks_, share, {}, from);
+    if (next == marks_.begin() || next == marks_.end()) return share;
+    const Mark& before = *std::prev(next);
+    const double part = (share - before.*from) / (*next.*from - before.*from);
+    return before.*to + part * (*next.*to - before.*to);
+  }
+
+  std::vector<Mark> marks_;
 };
 
 class Places {
@@ -105,6 +142,8 @@ class Places {
       works_.emplace_back(run.ranks[r].work);
       std::ranges::move(steps_of(run, r, works_[r]), std::back_inserter(steps_));
     }
+    for (const StepCalls& step : steps_) look_at_ends(step);
+    for (auto& [names, all] : shares_) std::ranges::for_each(all, &Shares::end_of_ends);
     for (const StepCalls& step : steps_) look_at(step);
     for (auto& [names, all] : shares_) std::ranges::for_each(all, &Shares::end);
   }
@@ -134,16 +173,39 @@ class Places {
     return queues_free(step.rank, i) && !run_.ranks[step.rank].calls.is[i].at_once;
   }
 
-  void look_at(const StepCalls& step) {
+  // When the call ended, less the grain, so that work that waited for it has not begun.
+  std::int64_t ended_ns(const StepCalls& step, std::size_t n) const {
+    return run_.ranks[step.rank].calls.ended_ns[step.rows[n]] - kGrainNs;
+  }
+  void look_at_ends(const StepCalls& step) {
     std::vector<Shares>& all = shares_[step.names];
     all.resize(step.rows.size());
     for (std::size_t n = 0; n < all.size(); ++n) {
+      const double done = share(step, ended_ns(step, n));
+      const bool computes = works_[step.rank].computes(ended_ns(step, n));
+      all[n].ends.push_back(computes ? done : Shares::kStood);
+      if (!computes) all[n].stood.push_back(done);
+    }
+  }
+  Stretched stretched(const StepCalls& step) const {
+    Stretched stretched;
+    const std::vector<Shares>& all = shares_.at(step.names);
+    for (std::size_t n = 0; n < all.size(); ++n) {
+      if (!all[n].stands || works_[step.rank].computes(ended_ns(step, n))) continue;
+      stretched.add(share(step, ended_ns(step, n)), *all[n].stands);
+    }
+    stretched.end();
+    return stretched;
+  }
+
+  void look_at(const StepCalls& step) {
+    const Stretched to = stretched(step);
+    std::vector<Shares>& all = shares_.at(step.names);
+    for (std::size_t n = 0; n < all.size(); ++n) {
       const std::size_t i = step.rows[n];
-      const run::Calls& c = run_.ranks[step.rank].calls;
-      (waits_for_work(step, i) ? all[n].seen : all[n].bound).push_back(share(step, c.came_ns[i]));
-      const std::int64_t ended_ns = c.ended_ns[i] - kGrainNs;
-      const bool computes = works_[step.rank].computes(ended_ns);
-      all[n].ends.push_back(computes ? share(step, ended_ns) : Shares::kStood);
+      const double came = share(step, run_.ranks[step.rank].calls.came_ns[i]);
+      waits_for_work(step, i) ? all[n].seen.push_back(came)
+                              : all[n].bound.push_back(to.usual(came));
     }
   }
   double share(const StepCalls& step, std::int64_t at_ns) const {
@@ -157,6 +219,7 @@ class Places {
 
   // Fills in, for calls that are not seen to wait for their work, what other ranks and steps tell.
   void put(const StepCalls& step, Needs& needs) const {
+    const Stretched from = stretched(step);
     const std::vector<Shares>& all = shares_.at(step.names);
     for (std::size_t n = 0; n < all.size(); ++n) {
       const std::size_t i = step.rows[n];
@@ -169,7 +232,7 @@ class Places {
       if (waits_for_work(step, i) || (!free && !seen)) continue;
       if (seen) needs.assumed[step.rank][i] = false;
       const std::int64_t own = work.until(run_.ranks[step.rank].calls.came_ns[i]);
-      const std::int64_t need = done_ns(step, all[n].needs);
+      const std::int64_t need = done_ns(step, seen ? all[n].needs : from.own(all[n].needs));
       // It may also need the end of a call that the work waited for.
       if (free && need > own - kGrainNs) continue;
       needs.done_ns[step.rank][i] = work.when(std::min(need, own));

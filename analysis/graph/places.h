@@ -3,7 +3,8 @@
 // A call reaches the device no earlier than the work it needs is done. So the work done by then is
 // an upper bound, and only a bound if the call waited for something else: for its host, or for
 // another call on its stream. All ranks and steps that make the same calls need the same share of
-// their work. So if one of them is seen to wait for its work, the others need as much.
+// their work. So if one of them is seen to wait for its work, the others need as much. If none is,
+// the bounds of all are compared; micro-batches of different lengths are first made equally long.
 //
 // Likewise, work does not need a call's end if half of the ranks and steps computed it before that
 // end.

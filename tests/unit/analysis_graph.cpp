@@ -152,6 +152,34 @@ TEST_CASE("what a call needs is known from a rank that is seen to wait for its w
   CHECK(end_ms(graph::graph_of(run), 1, 0.2) == Approx(4 + 5 + 5));
 }
 
+// Each of two micro-batches ends with a call, for whose end the device stands. The host waited for
+// the device, and called only then. Micro-batches take other shares of each step.
+TEST_CASE("a call needs the work of its micro-batch, however long that is", "[graph]") {
+  run::Run run;
+  run.ranks.resize(1);
+  run::Rank& rank = run.ranks[0];
+  double now = 0;
+  for (std::uint32_t step = 0; step < 8; ++step) {
+    const double begin = now;
+    for (const double takes : {step % 2 == 0 ? 2.0 : 8.0, step % 3 == 0 ? 8.0 : 2.0}) {
+      work(rank, now, now + takes);
+      const std::uint32_t row = call(rank, now + takes, now + takes + 1, 1);
+      rank.calls.called_ns[row] = std::int64_t((now + takes) * kMs);
+      rank.calls.is[row].at_once = true;
+      now += takes + 1;
+    }
+    rank.steps.push_back(
+        {.number = step, .from_ns = std::int64_t(begin * kMs), .to_ns = std::int64_t(now * kMs)});
+  }
+  const Graph g = graph::graph_of(run);
+  for (std::size_t row = 4; row < rank.calls.size(); ++row) {
+    const graph::Node came = g.came(0, row);
+    for (std::uint32_t i = g.first[came]; i < g.first[came + 1]; ++i) {
+      if (g.wait[i] == Wait::place) CHECK(g.at_ns[g.from[i]] == g.at_ns[came]);
+    }
+  }
+}
+
 TEST_CASE("work does not wait for a call that ends long behind it", "[graph]") {
   run::Run run;
   run.ranks.resize(1);
