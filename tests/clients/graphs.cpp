@@ -4,8 +4,7 @@
 //   graphs STATEMENTS
 //
 // The statements (kStatements below) are separated by semicolons; what one with a "!" asks for must
-// be refused. They give names to graphs, nodes and executables. A copy or call is on the stream
-// "main" if it says no other.
+// be refused. They give names to graphs, nodes and executables.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -17,7 +16,6 @@
 #include <map>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "check.h"
@@ -42,23 +40,21 @@ constexpr size_t kSize = 4096;
 constexpr auto kMode = cudaStreamCaptureModeThreadLocal;
 constexpr auto kUp = cudaMemcpyHostToDevice, kDown = cudaMemcpyDeviceToHost;
 char *device, *host, symbol;
-std::map<std::string, cudaStream_t> streams = {{"main", nullptr}, {"side", nullptr}};
+cudaStream_t stream;
 std::map<std::string, cudaGraph_t> graphs;
 std::map<std::string, cudaGraphExec_t> executables;
 std::map<std::string, cudaGraphNode_t> nodes;
-cudaEvent_t forked, joined;
 ncclComm_t comm;
 
 struct Words {
   bool refused = false;
-  std::string statement, rest;
+  std::string statement;
   std::vector<std::string> words;
 
   const std::string& operator[](size_t i) const { return words.at(i); }
   size_t number(size_t i, size_t otherwise = 1) const {
     return i < words.size() ? std::stoul(words[i]) : otherwise;
   }
-  cudaStream_t stream(size_t i) const { return streams.at(i < words.size() ? words[i] : "main"); }
   cudaGraph_t& graph(size_t i) const { return graphs[words.at(i)]; }
   cudaGraphExec_t& executable(size_t i) const { return executables[words.at(i)]; }
   cudaGraphNode_t& node(size_t i) const { return nodes[words.at(i)]; }
@@ -128,16 +124,16 @@ int put_in(const Words& w) {
   cudaGraph_t graph = nullptr;
   const cudaGraphNode_t* after = nullptr;
   size_t count = 0;
-  OK(cudaStreamGetCaptureInfo(streams["main"], &status, &id, &graph, &after, nullptr, &count));
+  OK(cudaStreamGetCaptureInfo(stream, &status, &id, &graph, &after, nullptr, &count));
   cudaGraphNode_t node = nullptr;
   OK(cudaGraphAddMemcpyNode1D(&node, graph, after, count, host, device, w.number(0), kDown));
-  return cudaStreamUpdateCaptureDependencies(streams["main"], &node, nullptr, 1,
+  return cudaStreamUpdateCaptureDependencies(stream, &node, nullptr, 1,
                                              cudaStreamSetCaptureDependencies);
 }
 
 int launched(const Words& w) {
-  for (size_t i = 0; i < w.number(1); ++i) OK(cudaGraphLaunch(w.executable(0), streams["main"]));
-  return cudaStreamSynchronize(streams["main"]);
+  for (size_t i = 0; i < w.number(1); ++i) OK(cudaGraphLaunch(w.executable(0), stream));
+  return cudaStreamSynchronize(stream);
 }
 
 // Makes executables that all live to the end, and launches each once: some kinds do something else.
@@ -148,45 +144,29 @@ int alive(const Words& w) {
     run("begin; upload " + std::to_string(1 + kind % kSizes) + "; gather " +
         std::to_string(1 + kind / kSizes) + "; end g; exec x g; launch_in x; destroy g");
   }
-  return cudaStreamSynchronize(streams["main"]);
+  return cudaStreamSynchronize(stream);
 }
 
 const std::map<std::string, std::function<int(const Words&)>> kStatements = {
-    // Copies and calls: BYTES or COUNT [STREAM]
+    // Copies and calls: BYTES or COUNT
     {"upload",
-     [](const Words& w) { return cudaMemcpyAsync(device, host, w.number(0), kUp, w.stream(1)); }},
-    {"download",
-     [](const Words& w) { return cudaMemcpyAsync(host, device, w.number(0), kDown, w.stream(1)); }},
-    {"upload_nothing",
-     [](const Words&) { return cudaMemcpyAsync(device, nullptr, 8, kUp, streams["main"]); }},
+     [](const Words& w) { return cudaMemcpyAsync(device, host, w.number(0), kUp, stream); }},
     {"gather",
      [](const Words& w) {
-       return ncclAllGather(device, device + kSize, w.number(0), ncclFloat32, comm, w.stream(1));
+       return ncclAllGather(device, device + kSize, w.number(0), ncclFloat32, comm, stream);
      }},
-    {"group", [](const Words&) { return ncclGroupStart(); }},
-    {"end_group", [](const Words&) { return ncclGroupEnd(); }},
-    {"sync", [](const Words&) { return cudaStreamSynchronize(streams["main"]); }},
-    {"fork",
-     [](const Words&) {
-       OK(cudaEventRecord(forked, streams["main"]));
-       return cudaStreamWaitEvent(streams["side"], forked, 0);
-     }},
-    {"join",
-     [](const Words&) {
-       OK(cudaEventRecord(joined, streams["side"]));
-       return cudaStreamWaitEvent(streams["main"], joined, 0);
-     }},
+    {"sync", [](const Words&) { return cudaStreamSynchronize(stream); }},
     // Captures: GRAPH; into one, behind a NODE; on the thread's own default stream
-    {"begin", [](const Words&) { return cudaStreamBeginCapture(streams["main"], kMode); }},
-    {"end", [](const Words& w) { return cudaStreamEndCapture(streams["main"], &w.graph(0)); }},
+    {"begin", [](const Words&) { return cudaStreamBeginCapture(stream, kMode); }},
+    {"end", [](const Words& w) { return cudaStreamEndCapture(stream, &w.graph(0)); }},
     {"to_graph",
      [](const Words& w) {
-       return cudaStreamBeginCaptureToGraph(streams["main"], w.graph(0), w.before(1), nullptr,
-                                            w.befores(1), kMode);
+       return cudaStreamBeginCaptureToGraph(stream, w.graph(0), w.before(1), nullptr, w.befores(1),
+                                            kMode);
      }},
     {"recapture",
      [](const Words& w) {
-       return cudaStreamBeginRecaptureToGraph(streams["main"], kMode, w.graph(0), nullptr);
+       return cudaStreamBeginRecaptureToGraph(stream, kMode, w.graph(0), nullptr);
      }},
     {"put_in", put_in},
     {"begin_own", [](const Words&) { return cudaStreamBeginCapture_ptsz(nullptr, kMode); }},
@@ -242,26 +222,19 @@ const std::map<std::string, std::function<int(const Words&)>> kStatements = {
     {"conditional", conditional},  // NODE GRAPH BODY
     // Executables: EXEC GRAPH; EXEC [TIMES]
     {"exec", [](const Words& w) { return cudaGraphInstantiate(&w.executable(0), w.graph(1), 0); }},
-    {"exec_auto_free",
-     [](const Words& w) {
-       return cudaGraphInstantiateWithFlags(&w.executable(0), w.graph(1),
-                                            cudaGraphInstantiateFlagAutoFreeOnLaunch);
-     }},
     {"exec_device",
      [](const Words& w) {
        return cudaGraphInstantiateWithFlags(&w.executable(0), w.graph(1),
                                             cudaGraphInstantiateFlagDeviceLaunch);
      }},
     {"exec_destroy", [](const Words& w) { return cudaGraphExecDestroy(w.executable(0)); }},
-    {"exec_upload",
-     [](const Words& w) { return cudaGraphUpload(w.executable(0), streams["main"]); }},
     {"update",
      [](const Words& w) {
        cudaGraphExecUpdateResultInfo result;
        return cudaGraphExecUpdate(w.executable(0), w.graph(1), &result);
      }},
     {"launch", launched},
-    {"launch_in", [](const Words& w) { return cudaGraphLaunch(w.executable(0), streams["main"]); }},
+    {"launch_in", [](const Words& w) { return cudaGraphLaunch(w.executable(0), stream); }},
     {"alive", alive},  // EXECUTABLES KINDS
     // Past the wrappers: GRAPH up|down|unified|within BYTES [ROWS]
     {"graph_past",
@@ -287,20 +260,14 @@ const std::map<std::string, std::function<int(const Words&)>> kStatements = {
     {"driver_clone", [](const Words& w) { return DRIVER(cuGraphClone)(&w.graph(0), w.graph(1)); }},
     {"driver_begin",
      [](const Words&) {
-       return DRIVER(cuStreamBeginCapture)(streams["main"], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+       return DRIVER(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
      }},
     {"driver_upload",
      [](const Words& w) {
        return DRIVER(cuMemcpyHtoDAsync)(reinterpret_cast<CUdeviceptr>(device), host, w.number(0),
-                                        streams["main"]);
+                                        stream);
      }},
-    {"driver_end",
-     [](const Words& w) { return DRIVER(cuStreamEndCapture)(streams["main"], &w.graph(0)); }},
-    {"beside",  // STATEMENT, by another thread
-     [](const Words& w) {
-       std::thread([&w] { run(w.rest); }).join();
-       return 0;
-     }},
+    {"driver_end", [](const Words& w) { return DRIVER(cuStreamEndCapture)(stream, &w.graph(0)); }},
     {"kill", [](const Words&) { return kill(getpid(), SIGKILL); }},
 };
 
@@ -312,9 +279,7 @@ void run(const std::string& program) {
     if (!(in >> w.statement)) continue;
     w.refused = w.statement[0] == '!';
     if (w.refused) w.statement.erase(0, 1);
-    std::getline(in, w.rest);
-    std::istringstream rest(w.rest);
-    for (std::string word; rest >> word;) w.words.push_back(word);
+    for (std::string word; in >> word;) w.words.push_back(word);
     const auto does = kStatements.find(w.statement);
     const bool well = does != kStatements.end() && does->second(w) == 0;
     check(well != w.refused, one.c_str(), __FILE__, __LINE__);
@@ -330,10 +295,7 @@ int main(int argc, char** argv) {
   MUST(dlopen("libcuda.so.1", RTLD_NOW) != nullptr);
   OK(cudaMalloc(reinterpret_cast<void**>(&device), 2 * kSize));
   OK(cudaHostAlloc(reinterpret_cast<void**>(&host), kSize, cudaHostAllocDefault));
-  for (auto& [name, stream] : streams)
-    OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  OK(cudaEventCreateWithFlags(&forked, cudaEventDisableTiming));
-  OK(cudaEventCreateWithFlags(&joined, cudaEventDisableTiming));
+  OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   ncclUniqueId id;
   OK(ncclGetUniqueId(&id));
   OK(ncclCommInitRank(&comm, 1, id, 0));

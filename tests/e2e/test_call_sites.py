@@ -88,7 +88,7 @@ def test_native_names_the_instruction_that_calls_and_no_frame(tmp_path, program)
             assert pathlib.Path(site["object"]).name == program[0] and site["frames"] == []
             assert f"<{event['name']}" in calls[site["offset"]], event
             named.add(event["name"])
-    assert len(named) > (2 if program[0] == "native_trainer" else 8)
+    assert len(named) > (2 if program[0] == "native_trainer" else 7)
 
 
 def test_a_call_by_a_pointer_of_dlsym_comes_from_its_caller(tmp_path):

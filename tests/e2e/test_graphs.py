@@ -10,31 +10,21 @@ from lib.launch import start
 from lib.tool import tprof
 
 # The calls and bytes that launches executed, by lib/graphs.py: (bucket, calls, bytes). 16
-# floats are 64 B.
+# floats are 64 B. Random programs (test_random_calls.py) have what is counted on several streams, in groups, by
+# several executables and threads, and after failed captures.
 RAN = {
-    "capture_and_launch": {("H2D", 3, 300), ("ALLGATHER", 3, 192)},
-    "several_streams": {("H2D", 9, 2100), ("D2H", 3, 900), ("ALLGATHER", 3, 192)},
-    "grouped_calls": {("ALLGATHER", 6, 576)},
     "clone": {("H2D", 5, 500), ("ALLGATHER", 5, 320)},
     "child_graph": {("H2D", 4, 2 * 400), ("ALLGATHER", 2, 128)},
-    "update": {("H2D", 9, 2 * 100 + 7 * 2000), ("ALLGATHER", 9, 9 * 64)},
     "update_in_every_step": {("H2D", 300, 100 * 1000 + 200 * 100), ("ALLGATHER", 300, 19200)},
     "copies_by_hand": {("H2D", 10, 5 * 132), ("D2H", 5, 5 * 16)},
     "boxes_by_hand": {("H2D", 2, 2 * 6 * 10), ("D2H", 2, 2 * 6 * 20)},
-    "instantiated_twice": {("H2D", 9, 900), ("ALLGATHER", 9, 576)},
-    "launched_from_threads": {("H2D", 101, 10100), ("ALLGATHER", 101, 6464)},
-    "captures_that_fail": {("H2D", 3, 300), ("ALLGATHER", 3, 192)},
     "captured_into_a_graph": {("H2D", 4 + 9, 600 + 1800), ("ALLGATHER", 5, 320)},
     "captured_again": {("H2D", 5, 2 * 100 + 3 * 300), ("ALLGATHER", 5, 2 * 64 + 3 * 128)},
     "dependencies_updated": {("H2D", 4, 2 * 400), ("D2H", 2, 2 * 200)},
     "handles_of_failed_captures": {("H2D", 150, 300)},
     "handles_reused": {
         ("H2D", sum(i % 4 for i in range(0, 50, 2)), sum(i % 4 for i in range(0, 50, 2)) * 100),
-        (
-            "ALLGATHER",
-            sum(i % 4 for i in range(50)),
-            sum((i % 4) * (64 if i % 3 == 0 else 128) for i in range(50)),
-        ),
+        ("ALLGATHER", sum(i % 4 for i in range(50)), sum((i % 4) * (64 if i % 3 == 0 else 128) for i in range(50))),
     },
     "launched_into_a_capture": {("H2D", 16, 5 * 500 + 100), ("ALLGATHER", 11, 11 * 64)},
     "own_default_stream": {("H2D", 3, 300)},

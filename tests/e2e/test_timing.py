@@ -77,7 +77,7 @@ def test_counts_are_the_tallys_and_where_nothing_is_asked_for_nothing_is_timed(t
 
 @pytest.mark.parametrize("timing", ["events", "cupti"])
 def test_a_graphs_launch_has_one_time_for_all_that_it_executes(timing, tmp_path):
-    run = traced(graphs.command("several_streams"), tmp_path, timing, STANDIN_LATENCY_US="500")
+    run = traced([BUILD / "graphs", graphs.captured() + graphs.run("g", 3)], tmp_path, timing, STANDIN_LATENCY_US="500")
     (file,) = run.ranks()
     launches = [e for e in file.lines if e.get("cat") == "GRAPH"]
     times = [line for line in device_lines(file) if line["name"] == "cudaGraphLaunch"]

@@ -100,7 +100,7 @@ def test_doctor_tells_it_and_recover_frees_it_after_a_day(hours, tmp_path, node,
     told = [line for line in lines if f"left ring files 1 of killed processes that wrote to {old.traces}," in line]
     assert ["their rank files are gone" in line for line in told] == [hours > 24] * len(told)
     # It names eight folders at most, and /dev/shm may have others'.
-    assert len(told) == 1 or any("killed processes in all" in line for line in lines)
+    assert len(told) == 1 or any("killed processes in total" in line for line in lines)
     (tmp_path / "others").mkdir()
     said = tprof("recover", tmp_path / "others").stdout
     assert ring.exists() == (hours < 24)

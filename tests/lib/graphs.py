@@ -14,13 +14,6 @@ def run(graph, times):
 
 SITUATIONS = {
     # Captured
-    "capture_and_launch": captured() + run("g", 3),
-    "several_streams": "begin; upload 100; fork; upload 200 side; beside download 300 side; gather 16; join; upload 400; end g; "
-                       "upload 500 side; " + run("g", 3),  # the last copy is no longer in the capture
-    "grouped_calls": "begin; group; gather 16; gather 32; end_group; end g; " + run("g", 3),
-    # To wait for the stream invalidates the capture; and what was forked is never joined.
-    "captures_that_fail": "begin; upload 100; !sync; !upload_nothing; !end g; begin; fork; upload 200 side; !end g; upload 300; "
-                          + captured() + run("g", 3),
     "captured_into_a_graph": "graph g; node first g up 100; to_graph g first; gather 16; upload 200; end g; " + run("g", 2)
                              + "to_graph g first; upload 300; end g; " + run("g", 3),
     # The second capture replaces the contents of the graph.
@@ -49,15 +42,10 @@ SITUATIONS = {
     "conditional_node": "graph g; node n g up 100; conditional c g body; " + run("g", 1) + "to_graph body; upload 200; end body; "
                         + run("g", 3),
     # Executables
-    "update": captured() + "exec x g; launch x 2; begin; upload 2000; gather 16; end second; update x second; destroy second; "
-              "launch x 3; begin; upload 100; download 100; end third; !update x third; launch x 4",
     "update_in_every_step": "".join(
         f"begin; upload {1000 if step % 3 == 0 else 100}; gather 16; end g; {'update' if step else 'exec'} x g; destroy g; launch x; "
         for step in range(300)
     ),
-    "instantiated_twice": captured() + "exec a g; exec_auto_free b g; destroy g; exec_upload a; launch a 3; launch b 5; "
-                          "exec_destroy a; launch b; exec_destroy b",
-    "launched_from_threads": captured() + "exec x g; " + 4 * "beside launch x 25; " + "launch x",
     "launched_by_the_device": captured() + "exec_device x g; launch x 2",
     # By the driver's functions, or past all preloads
     "made_past_the_wrappers": "graph_past g; node n g up 100; " + run("g", 3) + captured("h") + run("h", 2),
