@@ -245,29 +245,6 @@ def tensor_parallel(shape: Shape, data_parallel=2) -> Loop:
     return loop
 
 
-def pipeline(shape: Shape, stages=3) -> Loop:
-    """Each stage exists twice (data parallel). Stages do different things, and reduce different gradients."""
-    lines = [[replica * stages + s for s in range(stages)] for replica in range(2)]
-    across = [[s, stages + s] for s in range(stages)]
-    loop = Loop([list(range(2 * stages)), *lines, *across])
-    for step in range(shape.steps):
-        loop.step()
-        for _ in range(shape.accumulate):
-            loop.micro_batches.append(loop.at)
-            loop.copy("cudaMemcpyAsync", BATCH, ranks=[0, stages])
-            for line in (1, 2):
-                for s in range(stages - 1):
-                    loop.send(s, s + 1, 4096, line)
-            for line in (1, 2):
-                for s in reversed(range(stages - 1)):
-                    loop.send(s + 1, s, 4096, line)
-        for s in range(stages):
-            loop.reduce(50000 + 1000 * s, 3 + s)
-        if shape.clip:
-            loop.reduce(1)
-    return loop
-
-
 def two_models(shape: Shape, each: int) -> Loop:
     """Each step makes `each` updates of an actor, then as many of a critic."""
     loop = Loop([[0, 1]])

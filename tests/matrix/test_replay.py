@@ -4,7 +4,6 @@ options and, where nccl-tests is there, from running them."""
 import collections
 import random
 import shlex
-import subprocess
 
 import nccl_tests
 import pytest

@@ -72,22 +72,6 @@ def test_clocks_of_hosts_that_differ_change_no_verdict(healthy_job, tmp_path, pl
     assert apart[0] == same[0] or (plant, apart[0]) == ("elsewhere", "stopped")
 
 
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize("late", [500, 9_900, 18_000, 60_000])
-@pytest.mark.parametrize("end", ["closed", "recovered"])
-def test_how_long_others_lived_on_changes_no_verdict(tmp_path, end, late):
-    """The middle rank of a pipeline crashes 50 ms to 6 s before the others are killed."""
-    job = jobs.healthy(3, 12, 4, [[0, 1, 2]], point_to_point=False)
-    at = 5000
-    for rank in job.ranks:
-        rank.end, rank.until = "recovered", at + late
-    job.ranks[1].end, job.ranks[1].until = end, at
-    job.ranks[0].inside = [jobs.Op("ncclSend", at, 64, 0, "float32", peer=1)]
-    job.ranks[2].inside = [jobs.Op("ncclRecv", at, 64, 0, "float32", peer=1)]
-    findings = worse_than_notes(job.write(tmp_path / "job"))
-    assert [(f["kind"], f["severity"], f["ranks"]) for f in findings] == [("stopped", "warning", [1])]
-
-
 def within(file, *names, thread=7):
     """Adds NVTX ranges that a thread has not popped, before the closing lines."""
     lines = file.read_text().split("\n")

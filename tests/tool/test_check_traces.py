@@ -81,15 +81,6 @@ def named(job, traces):
     raise AssertionError(f"rank 1 is not found where it stands: {finding}")
 
 
-def test_a_running_job_that_hangs_is_named_while_it_runs(hanging, tmp_path):
-    finding = named(hanging, tmp_path / "traces")
-    assert "rank 1 is inside ncclReduceScatter" in finding["text"]
-    assert "py-spy dump" in finding["next"]
-    # With time to come back, it only runs.
-    found = json.loads(tprof("check", tmp_path / "traces", "--json", "--stuck-after", "1e6").stdout)
-    assert found["healthy"] and {f["kind"] for f in found["findings"]} == {"running"}
-
-
 @pytest.mark.parametrize("hanging", [{"TPROF_RING_DIR": "{}"}], ids=["node"], indirect=True)
 def test_a_hang_is_told_where_only_the_snapshots_are_in_sight(hanging, node, tmp_path):
     """This is the view from another node, while the job runs and when it is dead and gone."""

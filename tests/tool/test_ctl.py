@@ -3,7 +3,6 @@ the test says so, and the stand-in counts them."""
 
 import json
 import os
-import pathlib
 import shutil
 import signal
 import subprocess

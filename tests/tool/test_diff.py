@@ -5,9 +5,7 @@ import re
 
 import pytest
 from generator import causes
-from lib.cases import FSDP
 from lib.days import AGAIN, RANKS, changed, counts, days, diff, made, loop_of
-from lib.tally import read_all, returned
 from lib.thorough import ALL, some
 from lib.tool import tprof
 
@@ -222,30 +220,3 @@ def test_what_is_no_trace_is_refused_and_damaged_lines_are_named(tmp_path):
     found = diff(a, b)
     assert any("rank-00003.json" in note for note in found["notes"]), found["notes"]
     assert found["counts"] == []
-
-
-def test_a_merged_trace_stands_for_its_run(tmp_path):
-    a, b, _ = days(tmp_path, "fsdp", "gather_twice", seed=3)
-    merged = tmp_path / "b.json.gz"
-    assert tprof("merge", b, "-o", merged).returncode == 0
-    whole, of_merged = diff(a, b), diff(a, merged)
-    assert of_merged["counts"] == whole["counts"] and len(whole["counts"]) == 1
-
-
-def per_rank(run, function):
-    """Returns how many calls of a function the stand-in counted, per rank and step."""
-    tallies = read_all(run.tally)
-    steps = int(FSDP[1])
-    (calls,) = {returned(t)[function] for t in tallies if returned(t)[function]}
-    return calls / steps
-
-
-def test_fsdp_in_bfloat16_that_keeps_its_parameters_against_fsdp_in_float32(pair_of):
-    a, b = pair_of("fsdp2-2").traced, pair_of("fsdp2-2-kept").traced
-    found = diff(a.traces, b.traces, "--fail-on", "calls")
-    gathers = counts(found, "ncclAllGather")
-    calls = {side: sum(c[side]["calls"] for c in gathers) for side in ("a", "b")}
-    assert calls["a"] - calls["b"] == per_rank(a, "ncclAllGather") - per_rank(b, "ncclAllGather") > 0
-    types = {side: {c["kind"]["dtype"] for c in gathers if c[side]["calls"]} for side in ("a", "b")}
-    assert "bfloat16" in types["b"]
-    assert found["failed"] == ["calls"]

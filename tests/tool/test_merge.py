@@ -138,11 +138,11 @@ def test_gzip_output_is_one_member(tmp_path):
 
 @pytest.mark.parametrize("lines", [1000, 100_000])
 def test_memory_does_not_grow_with_the_input(tmp_path, lines):
-    """16 ranks of up to 22 MB each are merged within a heap of 300 MiB."""
-    scale.write(tmp_path / "run", 16 if lines > 1000 else 2, lines, slow=False)
+    """8 ranks of up to 22 MB each are merged within a heap of 150 MiB."""
+    scale.write(tmp_path / "run", 8 if lines > 1000 else 2, lines, slow=False)
 
     def bounded():
-        resource.setrlimit(resource.RLIMIT_DATA, (300 << 20, 300 << 20))
+        resource.setrlimit(resource.RLIMIT_DATA, (150 << 20, 150 << 20))
 
     result = tprof("merge", tmp_path / "run", "-o", tmp_path / "m.json", preexec_fn=bounded, timeout=120)
     assert result.returncode == 0, result.stderr

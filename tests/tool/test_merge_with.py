@@ -281,18 +281,6 @@ def test_a_rank_file_that_is_damaged_does_not_stop_the_others(traces, tmp_path):
     assert done.returncode == 1 and {line["pid"] for line in parsed(tmp_path / "out.json")} == {0}
 
 
-def test_a_trace_that_is_cut_anywhere_is_one_clear_line(traces, tmp_path):
-    """PyTorch writes its trace at the end, and a job that is killed then leaves a part of it."""
-    whole = kineto(0, begin_ns(traces, 0), [op(f"aten::op{n}", 10 * n) for n in range(8)])
-    file, output = tmp_path / "cut.json", tmp_path / "out.json"
-    for cut in range(0, len(whole), max(1, len(whole) // 97)):
-        file.write_text(whole[:cut])
-        done = tprof("merge", traces, "--with", f"0={file}", "-o", output)
-        assert done.returncode == 2, f"cut at {cut}: {done.returncode}"
-        assert done.stderr.startswith(f"tprof: {file}: ") and done.stderr.count("\n") == 1, done.stderr
-        assert not output.exists()
-
-
 @pytest.mark.parametrize(
     "damage",
     [

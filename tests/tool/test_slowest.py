@@ -8,11 +8,11 @@ import pytest
 from lib import jobs, loops
 from lib.clocks import clock_job
 from lib.rankfile import lines_of
-from lib.tool import told, tprof
+from lib.tool import summary_of, tprof
 
 
 def slowest(folder, most, *more):
-    return told("summary", folder, "--top", most, *more)[1]["slowest"]
+    return summary_of(folder, "--top", most, *more)["slowest"]
 
 
 def test_on_the_device_they_are_the_collectives_that_took_a_rank_longest(tmp_path):

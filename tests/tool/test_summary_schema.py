@@ -2,9 +2,7 @@
 
 import json
 
-import pytest
 from lib import loops
-from lib.clocks import clock_job
 from lib.tool import summary_of as report
 
 
@@ -37,15 +35,3 @@ def test_times_are_there_where_they_were_taken_and_null_elsewhere(tmp_path):
     assert (buckets["ALLGATHER"]["device_ns"], buckets["ALLGATHER"]["exposed_ns"]) == (1000, None)
     assert (buckets["D2H"]["device_ns"], buckets["D2H"]["exposed_ns"]) == (None, None)
     assert {op["name"]: op["exposed_ns"] for op in found["ops"]} == {"cudaMemcpyAsync": 700, "ncclAllGather": None}
-
-
-@pytest.mark.parametrize("by", ["step", "phase", "rank", "range", "site", "layer"])
-def test_of_a_job_whose_steps_repeat(tmp_path, by):
-    found = report(loops.fsdp(loops.Shape()).job.write(tmp_path / "job"), "--by", by, "--top", "3")
-    assert found.get("steps_found") == ("period" if by == "step" else None)
-
-
-def test_of_a_job_without_steps(tmp_path):
-    clock_job(tmp_path / "run", 1, 2, 20)
-    found = report(tmp_path / "run", "--by", "step")
-    assert (found["steps_found"], found["steps"]) == (None, None) and found["steps_unknown"]

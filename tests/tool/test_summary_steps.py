@@ -6,11 +6,11 @@ import pytest
 from lib import jobs, loops
 from lib.loops import Shape
 from lib.thorough import some
-from lib.tool import told, tprof
+from lib.tool import summary_of, tprof
 
 
 def found(folder, *more):
-    return told("summary", folder, "--by", "step", *more)[1]
+    return summary_of(folder, "--by", "step", *more)
 
 
 def starts(report):
@@ -56,7 +56,7 @@ def test_steps_of_different_numbers_of_micro_batches(tmp_path, kind, turns, no_s
 
 @pytest.mark.one_of(3)
 @pytest.mark.parametrize("steps", range(1, 6))
-@pytest.mark.parametrize("kind", ["fsdp", "ddp", "tensor_parallel", "pipeline"])
+@pytest.mark.parametrize("kind", ["fsdp", "ddp", "tensor_parallel"])
 def test_fewer_than_six_repeats_are_not_told_from_layers_or_micro_batches(tmp_path, kind, steps):
     report = found(getattr(loops, kind)(Shape(steps=steps, no_sync=True)).job.write(tmp_path / "job"))
     assert (report["steps_found"], report["steps"]) == (None, None)
@@ -70,13 +70,12 @@ def test_layers_of_a_few_steps_are_no_steps(tmp_path, steps, accumulate):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("kind", ["fsdp", "ddp", "zero3", "tensor_parallel", "pipeline"])
+@pytest.mark.parametrize("kind", ["fsdp", "ddp", "zero3", "tensor_parallel"])
 def test_steps_of_any_shape(tmp_path, kind, seed):
-    """Neither layers that reduce activations nor the stages of a pipeline are taken for steps, and ZeRO-3 gathers
-    parameters before a step ends."""
+    """Layers that reduce activations are not taken for steps, and ZeRO-3 gathers parameters before a step ends."""
     shape = loops.draw(random.Random(seed))
     quiet = shape.no_sync and kind != "zero3"
-    whole = shape.accumulate == 1 or quiet or kind in ("tensor_parallel", "pipeline")
+    whole = shape.accumulate == 1 or quiet or kind == "tensor_parallel"
     assert check(getattr(loops, kind)(shape), tmp_path / "job") == ("steps" if whole else "micro-batches")
 
 

@@ -78,6 +78,7 @@ COMMANDS = [
     ["summary", EVIL],
     ["check", "{}"],
     ["check", "{}", "--no-lines"],
+    ["budget", "{}", "--model", "ddp", "--params", "1e6"],
     ["report", "{}"],
     ["report", "{}", "-o", f"{{}}/../{EVIL}.html"],
     ["report", "{}", "-o", f"{{}}/{EVIL}/none.html"],
