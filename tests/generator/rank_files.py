@@ -18,7 +18,7 @@ from generator.habits import Case
 from generator.operations import Collective, Copy
 from generator.simulate import Call
 from lib import handmade
-from lib.jobs import BASE_NS, BUCKETS, SIZES, THREADS, bytes_of, json_of, micros, signature
+from lib.jobs import BASE_NS, BUCKETS, SIZES, THREADS, bytes_of, drawn, json_of, ledger, micros
 from lib.signatures import fnv1a, mix64
 from lib.spans import union
 
@@ -158,11 +158,8 @@ class RankFile:
             more.append('"computes":true')
         if waited != 0 and not self.settings.cupti:
             more.append(f'"waited":{micros(waited)}')
-        return (
-            f'{{"cat":"DEVICE","name":"{name}","ph":"X","pid":{self.rank},'
-            f'"tid":{(1 << 23) + args["stream"]},"ts":{micros(begin)},'
-            f'"dur":{micros(call.device_end - call.device_begin)},"args":{{{",".join(more)}}}}}'
-        )
+        took = call.device_end - call.device_begin
+        return drawn("DEVICE", name, self.rank, (1 << 23) + args["stream"], begin, took, f"{{{','.join(more)}}}")
 
     def computing(self) -> list[tuple[int, int, bool]]:
         """Returns intervals, and whether the device may have stood idle in them.
@@ -189,25 +186,16 @@ class RankFile:
         """Returns when the device computed: the union of its kernels. The last line says that it did
         not since."""
         device = self.rank % self.case.machine.ranks_per_host
-        args = json_of({"name": f"compute, device {device}"})
-        lane = f'{{"name":"thread_name","ph":"M","pid":{self.rank},"tid":{(3 << 22) + device},"args":{args}}}'
+        lane = self.line(handmade.threads({(3 << 22) + device: f"compute, device {device}"})[0])
         found = []
         for begin, end, unsure in self.computing():
             args = json_of({"device": device} | ({"unsure": True} if unsure else {}))
-            text = (
-                f'{{"cat":"BUSY","name":"compute","ph":"X","pid":{self.rank},'
-                f'"tid":{(3 << 22) + device},"ts":{micros(self.ts(begin))},'
-                f'"dur":{micros(end - begin)},"args":{args}}}'
-            )
+            text = drawn("BUSY", "compute", self.rank, (3 << 22) + device, self.ts(begin), end - begin, args)
             found.append((end, 1, text if found else f"{lane},\n{text}"))
         if found and not self.case.killed:
             end = self.trace.end
-            text = (
-                f'{{"cat":"BUSY","name":"compute","ph":"X","pid":{self.rank},'
-                f'"tid":{(3 << 22) + device},"ts":{micros(self.ts(end))},"dur":0.000,'
-                f'"args":{{"device":{device},"unsure":true}}}}'
-            )
-            found.append((end, 3, text))
+            args = json_of({"device": device, "unsure": True})
+            found.append((end, 3, drawn("BUSY", "compute", self.rank, (3 << 22) + device, self.ts(end), 0, args)))
         return found
 
     def steps(self) -> list[tuple[int, str]]:
@@ -216,11 +204,7 @@ class RankFile:
         marks = self.trace.steps
         for mark, end in zip(marks, [m.begin for m in marks[1:]] + [self.trace.end]):
             ts, dur = self.ts(mark.begin), self.ts(end) - self.ts(mark.begin)
-            nvtx = (
-                f'{{"cat":"NVTX","name":"step {mark.number}","ph":"X","pid":{self.rank},'
-                f'"tid":{(1 << 22) + MAIN},"ts":{micros(ts)},"dur":{micros(dur)},"args":{{}}}}'
-            )
-            found.append((end, nvtx))
+            found.append((end, drawn("NVTX", f"step {mark.number}", self.rank, (1 << 22) + MAIN, ts, dur, "{}")))
             if not self.trace.finished and mark is marks[-1]:
                 found.pop()  # it never ended
         return found
@@ -260,16 +244,8 @@ class RankFile:
             op = call.op
             if isinstance(op, Collective) and op.function not in ("ncclSend", "ncclRecv"):
                 sequences[op.comm].append((op.function, op.count, op.dtype, op.peer, op.reduce))
-        comms = []
-        for comm in self.comms:
-            total, marks = signature(tuple(sequences[comm]))
-            comms.append({"comm": self.number[comm], "collectives": len(sequences[comm]),
-                          "signature": total, "marks": marks})  # fmt: skip
-        # Micros are printed from ns: json_of must not make a float of them.
-        args = {"epoch": 0, "reason": reason, "ts": "TS", "rows": list(rows.values()), "comms": comms}
-        text = json_of(args)
-        text = text.replace('"TS"', micros(self.ts(now)))
-        return f'{{"name":"tprof_ledger","ph":"M","pid":{self.rank},"tid":0,"args":{text}}}'
+        made = {self.number[comm]: calls for comm, calls in sequences.items()}
+        return ledger(self.rank, reason, self.ts(now), map(json_of, rows.values()), made)
 
     def last(self, calls: list[Call]) -> list[str]:
         """Returns lines of what a rank that was killed did last: by thread, and by communicator."""

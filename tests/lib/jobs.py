@@ -162,6 +162,13 @@ def micros(ns):
     return f"{ns // 1000}.{ns % 1000:03}"
 
 
+def drawn(cat, name, pid, tid, ts, dur, args):
+    """Returns the line of what is no call: of a device's time, computation or a range."""
+    return (
+        f'{{"cat":"{cat}","name":"{name}","ph":"X","pid":{pid},"tid":{tid},"ts":{micros(ts)},"dur":{micros(dur)},"args":{args}}}'
+    )
+
+
 def bytes_of(op, nranks):
     if op.comm is None:
         return op.count
@@ -200,6 +207,16 @@ def ledger_row(function, dtype, place, bytes_class, mode, calls, count, size, ho
         bytes=size, host_ns=host_ns, host_ns_max=host_ns_max, device_ns=device_ns, device_timed=timed, unfinished=unfinished,
         **({"device": place} if copies else {}), **({"thread": "autograd"} if autograd else {}),
     ))  # fmt: skip
+
+
+def ledger(pid, reason, ts, rows, calls):
+    """Returns the line of these rows, which are JSON. `calls`: the collectives by the communicator's number."""
+    comms = []
+    for comm, made in calls.items():
+        total, marks = signature(tuple(made))
+        comms.append({"comm": comm, "collectives": len(made), "signature": total, "marks": marks})
+    args = f'{{"epoch":0,"reason":"{reason}","ts":{micros(ts)},"rows":[{",".join(rows)}],"comms":{json_of(comms)}}}'
+    return f'{{"name":"tprof_ledger","ph":"M","pid":{pid},"tid":0,"args":{args}}}'
 
 
 class _RankFile:
@@ -311,17 +328,14 @@ class _RankFile:
         (queued, took), before = op.device, op.timed_calls - 1
         where = f'"device":{place}' if op.comm is None else f'"comm":{place[0]},"seq":{place[1] - before},"stream":1'
         together = f',"calls":{op.timed_calls}' if op.timed_calls > 1 else ""
-        return (
-            f'{line},\n{{"cat":"DEVICE","name":"{op.function}","ph":"X","pid":{self.rank},"tid":{(1 << 23) + 1},'
-            f'"ts":{micros(start + queued)},"dur":{micros(took)},"args":{{{where},"call_tid":{tid},'
-            f'"queued":{micros(queued + before * STEP_NS)}{together}}}}}'
-        )
+        args = f'{{{where},"call_tid":{tid},"queued":{micros(queued + before * STEP_NS)}{together}}}'
+        return f"{line},\n{drawn('DEVICE', op.function, self.rank, (1 << 23) + 1, start + queued, took, args)}"
 
     def _clock(self, step_ns=0):
         return self._line(handmade.metadata("tprof_clock", clock=[self.now, self.base + self.now + step_ns, 60]))
 
     def _ledger(self, reason, error={}):
-        rows, comms = [], []
+        rows = []
         for (function, dtype, comm, bytes_class, mode, autograd), row in sorted(self.rows.items(), key=str):
             if mode == "replayed" and self.plan.launches == 0:
                 continue
@@ -331,14 +345,7 @@ class _RankFile:
             rows.append(
                 ledger_row(function, dtype, place, bytes_class, mode, *sums, longest, unfinished, too_many, autograd)
             )
-        for comm in self.plan.order:
-            sum_, marks = signature(tuple(self.calls[comm]))
-            comms.append({
-                "comm": self.number[comm], "collectives": len(self.calls[comm]),
-                "signature": sum_, "marks": marks,
-            })  # fmt: skip
-        args = f'{{"epoch":0,"reason":"{reason}","ts":{micros(self.now)},"rows":[{",".join(rows)}],"comms":{json_of(comms)}}}'
-        return f'{{"name":"tprof_ledger","ph":"M","pid":{self.rank},"tid":0,"args":{args}}}'
+        return ledger(self.rank, reason, self.now, rows, {self.number[comm]: calls for comm, calls in self.calls.items()})
 
     def _footer(self, dropped):
         made = collections.Counter()
