@@ -13,7 +13,9 @@ import sys
 
 import pytest
 from generator import causes, rank_files
+from lib import handmade
 from lib.build import TPROF
+from lib.rankfile import named, parsed
 
 RANKS = 4
 # Runs a command, and writes behind its messages how many kB it used at most.
@@ -100,14 +102,9 @@ def test_a_rank_that_was_started_twice(say, job):
 
 def test_a_wall_clock_that_was_set_back(say, job):
     """Only those that look at the times say it. The second reading of both clocks is two seconds early."""
-    lines = file_of(job, 1).read_text().split("\n")
-    header = next(i for i, line in enumerate(lines) if "tprof_header" in line)
-    monotonic, realtime, error = json.loads(lines[header].rstrip(","))["args"]["clock"][0]
-    late = [monotonic + 10**9, realtime - 10**9, error]
-    told = {"name": "tprof_clock", "ph": "M", "pid": 1, "tid": 0, "args": {"clock": late}}
-    footer = next(i for i, line in enumerate(lines) if "tprof_footer" in line)
-    lines.insert(footer, json.dumps(told, separators=(",", ":")) + ",")
-    file_of(job, 1).write_text("\n".join(lines))
+    ((monotonic, realtime, error),) = named(parsed(file_of(job, 1)), "tprof_header")[0]["clock"]
+    late = handmade.metadata("tprof_clock", clock=[monotonic + 10**9, realtime - 10**9, error]) | {"pid": 1}
+    handmade.insert(file_of(job, 1), late, before='"tprof_footer"')
     looks = say.command in ("check", "report")
     said = say(job, status=1 if looks else 0)
     assert ("was set back by 2" in said) == looks

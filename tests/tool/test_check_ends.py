@@ -5,7 +5,7 @@ import json
 import re
 
 import pytest
-from lib import faults, jobs
+from lib import faults, handmade, jobs
 from lib.faults import assert_names
 from lib.tool import told, tprof, worse_than_notes
 
@@ -74,16 +74,8 @@ def test_clocks_of_hosts_that_differ_change_no_verdict(healthy_job, tmp_path, pl
 
 def within(file, *names, thread=7):
     """Adds NVTX ranges that a thread has not popped, before the closing lines."""
-    lines = file.read_text().split("\n")
-    at = next(i for i, line in enumerate(lines) if '"reason":"close"' in line)
-    for name in reversed(names):
-        line = {
-            "cat": "NVTX", "ph": "B", "name": name, "pid": 0, "tid": (1 << 22) + thread,
-            "ts": 1.5, "args": {"unfinished": True},
-        }  # fmt: skip
-        lines.insert(at, json.dumps(line, separators=(",", ":")) + ",")
-    file.unlink()  # may be a link to the healthy job's
-    file.write_text("\n".join(lines))
+    line = {"cat": "NVTX", "ph": "B", "pid": 0, "tid": (1 << 22) + thread, "ts": 1.5, "args": {"unfinished": True}}
+    handmade.insert(file, *(line | {"name": name} for name in names), before='"reason":"close"')
 
 
 @pytest.mark.parametrize("plant", [faults.plant_hung, faults.plant_killed])

@@ -6,7 +6,7 @@ import gzip
 import json
 
 import pytest
-from lib import figures, launch, needs
+from lib import figures, handmade, launch, needs
 from lib.build import BUILD
 from lib.clocks import clock_job
 from lib.tool import generate, tprof
@@ -155,11 +155,8 @@ def test_all_ranks_are_on_the_axis_of_the_merged_trace(trained, kineto, tmp_path
 def test_ranges_of_the_program_are_annotations(tmp_path):
     clock_job(tmp_path / "run", 1, 1, 5)
     (file,) = (tmp_path / "run").iterdir()
-    lines = file.read_text().splitlines()
     range_ = pushed('a "b"', 1.5, 2) | {"pid": 0}
-    lines.insert(2, json.dumps(range_, separators=(",", ":")) + ",")
-    lines.insert(2, json.dumps(range_ | {"name": "ProfilerStep#7"}, separators=(",", ":")) + ",")
-    file.write_text("\n".join(lines) + "\n")
+    handmade.insert(file, range_ | {"name": "ProfilerStep#7"}, range_, before='"tprof_comm"')
     assert tprof("export", tmp_path / "run", "--kineto", "-o", tmp_path / "out").returncode == 0
     (trace,) = traces_of(tmp_path / "out").values()
     (event,) = [e for e in trace["traceEvents"] if e.get("cat") == "user_annotation" and "Profiler" not in e["name"]]

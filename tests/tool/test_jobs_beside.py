@@ -1,10 +1,9 @@
 """Two jobs in one folder at one time are two jobs: neither attempts of each other, nor ranks that are claimed twice."""
 
-import json
 import re
 
 import pytest
-from lib import jobs
+from lib import handmade, jobs
 from lib.tool import told, tprof
 
 SECOND = 10**9
@@ -85,12 +84,8 @@ def test_groups_that_a_communicator_joins_are_one_job_and_nobody_is_claimed(tmp_
     place(folder, 1, "train", ranks=4, **MEET[1])
     place(folder, 2, "engine", **MEET[2])
     for member, name in enumerate(("1-rank-00000", "2-rank-00000", "2-rank-00001")):
-        file = folder / f"{name}.json"
-        lines = file.read_text().split("\n")
-        at = next(at for at, line in enumerate(lines) if '"tprof_comm"' in line)
-        args = {"comm": 9, "id": "feed", "name": None, "nranks": 3, "rank": member, "device": 0, "parent": None}
-        lines.insert(at, json.dumps(json.loads(lines[at].rstrip(",")) | {"args": args}, separators=(",", ":")) + ",")
-        file.write_text("\n".join(lines))
+        feed = handmade.comm(comm=9, id="feed", nranks=3, rank=member) | {"pid": int(name[-1])}
+        handmade.insert(folder / f"{name}.json", feed, before='"tprof_comm"')
     for command in ("summary", "check"):
         status, found = told(command, folder)
         said = {f["kind"]: f["text"] for f in found["findings"]}

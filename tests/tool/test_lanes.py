@@ -8,7 +8,7 @@ import json
 import re
 
 import pytest
-from lib import faults, jobs, processes
+from lib import faults, handmade, jobs, processes
 from lib.rankfile import lines_of
 from lib.tool import tprof, worse_than_notes
 
@@ -105,16 +105,13 @@ def test_a_communicator_within_one_rank_of_a_launched_job_makes_no_lanes(tmp_pat
 def test_ranges_go_to_the_rank_of_their_threads_device(tmp_path, job):
     folder = processes.write(job, tmp_path / "job", [[0, 1], [2, 3]])
     for file in folder.iterdir():
-        lines = file.read_text().split("\n")
-        at = next(i for i, line in enumerate(lines) if '"reason":"close"' in line)
         for phase, extra in (("X", {"dur": 2.0}), ("b", {"id2": {"local": "1"}})):
             for device in (None, 1, 3, 77):
                 line = {"cat": "NVTX", "ph": phase, "name": f"{file.name} {device}", "pid": 0}
                 line |= {"tid": (1 << 22) + 5, "ts": 1.0, "args": {}} | extra
                 if device is not None:
                     line["args"]["device"] = device
-                lines.insert(at, json.dumps(line, separators=(",", ":")) + ",")
-        file.write_text("\n".join(lines))
+                handmade.insert(file, line, before='"reason":"close"')
     merged = tmp_path / "merged.json"
     assert tprof("merge", folder, "-o", merged).returncode == 0
     found = [line for line in map(json.loads, lines_of(merged)) if line.get("cat") == "NVTX"]

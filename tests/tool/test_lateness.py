@@ -1,10 +1,10 @@
 """Compares who came last to collectives with when ranks of a simulated job truly came."""
 
 import dataclasses
-import json
 import re
 
 import pytest
+from lib import handmade
 from lib.clocks import clock_job, made
 from lib.rankfile import named, parsed
 from lib.tool import told, tprof
@@ -132,14 +132,10 @@ def test_a_late_rank_has_its_time_and_steps(tmp_path):
     (note,) = notes(tmp_path / "run")
     assert note["time"] == [pytest.approx(ns, abs=2000) for ns in times]
     assert note["steps"] is None and "cost" not in note  # the others may have computed meanwhile
-    text = file.read_text()
     for step in range(40):
         begin, end = called[10 * step], called.get(10 * step + 10, called[399] + 1e6)
         args = {"step": 7 + step, "ts": begin, "dur": end - begin, "lost": False, "rows": []}
-        line = json.dumps({"name": "tprof_step", "ph": "M", "pid": 1, "tid": 0, "args": args})
-        place = text.index('{"name":"tprof_ledger"')
-        text = text[:place] + line.replace(" ", "") + ",\n" + text[place:]
-    file.write_text(text)
+        handmade.insert(file, handmade.metadata("tprof_step", **args) | {"pid": 1})
     (note,) = notes(tmp_path / "run")
     assert note["steps"] == [7 + last[0] // 10, 7 + last[-1] // 10]
 

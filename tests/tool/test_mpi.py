@@ -7,7 +7,7 @@ import signal
 
 import pytest
 from generator import causes, rank_files
-from lib import mpi
+from lib import handmade, mpi
 from lib.thorough import some
 from lib.tool import tprof
 
@@ -26,9 +26,7 @@ COMMANDS = (
 FEW = (("summary", "--lines"), ("check",), ("report",), ("report", "--json"))
 
 
-OPEN_RANGE = (
-    '{"cat":"NVTX","ph":"B","name":"never popped","pid":0,"tid":4194311,"ts":1.000,"args":{"unfinished":true}},\n'
-)
+OPEN_RANGE = '{"cat":"NVTX","ph":"B","name":"never popped","pid":0,"tid":4194311,"ts":1.000,"args":{"unfinished":true}}'
 
 
 def damage(file: pathlib.Path) -> None:
@@ -50,9 +48,7 @@ def jobs(tmp_path_factory):
     ):
         rank_files.write(causes.case(layout, 8, cause, 3, 4), root / name, 3)
     for file in (root / "stuck").glob("*.json"):
-        text = file.read_text()
-        at = text.index('\n{"name":"tprof_ledger"') + 1
-        file.write_text(text[:at] + OPEN_RANGE + text[at:])
+        handmade.insert(file, OPEN_RANGE)
     damage(root / "damaged/rank-00002.json")
     (root / "damaged/rank-00005.json").write_text("[\n")
     (root / "damaged/rank-00006.json").unlink()

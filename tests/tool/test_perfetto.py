@@ -106,13 +106,8 @@ def test_clocks_that_drift_make_no_slices_overlap(tmp_path):
     """Hosts' clocks run apart by up to 20 us in a second, and calls follow each other without a gap."""
     clock_job(tmp_path / "run", 3, 2, 200)
     for rank, file in enumerate(sorted((tmp_path / "run").iterdir())):
-        text = file.read_text().split("\n")
-        at = next(i for i, line in enumerate(text) if '"ph":"X"' in line)
-        ranges = [
-            json.dumps({"cat": "NVTX", "name": "r", "ph": "X", "pid": rank, "tid": RANGES + 7, "ts": 90000 * n + 1, "dur": 90000, "args": {}})
-            .replace(" ", "") for n in range(50)
-        ]  # fmt: skip
-        file.write_text("\n".join(text[:at] + [line + "," for line in ranges] + text[at:]))
+        range_ = {"cat": "NVTX", "name": "r", "ph": "X", "pid": rank, "tid": RANGES + 7, "dur": 90000, "args": {}}
+        handmade.insert(file, *(range_ | {"ts": 90000 * n + 1} for n in range(50)), before='"ph":"X"')
     events = merge(tmp_path / "run", tmp_path / "m.json")
     assert "aligned" in tprof("merge", tmp_path / "run", "-o", tmp_path / "again.json").stderr
     assert_all_is_shown(tmp_path / "m.json", events, tmp_path)

@@ -6,7 +6,7 @@ import re
 import signal
 
 import pytest
-from lib import jobs, live, runs
+from lib import handmade, jobs, live, runs
 from lib.build import GOLDEN
 from lib.launch import running, start
 from lib.rankfile import closed
@@ -114,10 +114,9 @@ def test_a_rank_that_its_launcher_did_not_tell_is_known_with_its_communicator(tm
     for file in run.ranks():
         text = file.path.read_text()
         was = f'"pid":{file.rank},'
-        text = text.replace(was, '"pid":99,').replace(f'"rank":{file.rank},"world_size":2,', "", 1)
-        at = text.index('{"name":"tprof_comm"')
-        identity = f'{{"name":"tprof_identity","ph":"M","pid":99,"tid":0,"args":{{"rank":{file.rank},"world_size":2}}}},\n'
-        file.path.write_text(text[:at] + identity + text[at:])
+        file.path.write_text(text.replace(was, '"pid":99,').replace(f'"rank":{file.rank},"world_size":2,', "", 1))
+        identity = handmade.metadata("tprof_identity", rank=file.rank, world_size=2) | {"pid": 99}
+        handmade.insert(file.path, identity, before='"tprof_comm"')
     found = by_rank(tprof("tail", run.traces, "--from-start").stdout)
     assert set(found) == {0, 1}
 
