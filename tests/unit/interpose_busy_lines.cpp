@@ -48,23 +48,6 @@ void add_window(World& world, std::uint64_t from, std::uint64_t to) {
 
 }  // namespace
 
-TEST_CASE("what a device computed has lines in order, and its lane a name once") {
-  World world;
-  Thread& t = world.thread(1, 128);
-  computed(t, 100, 150, 100);
-  computed(t, 150, 170, 150, true);
-  computed(t, 300, 300, 170, true);
-  FakeWriter writer(world.view());
-  std::string file;
-  writer.drain(file);
-  CHECK(busy_lines(file) == "100+50 150+20? 300+0?");
-  const std::string name = R"("name":"thread_name","ph":"M","pid":0,"tid":12582914,"args":)"
-                           R"({"name":"compute, device 2"})";
-  CHECK(file.find(name) != std::string::npos);
-  CHECK(file.find(name) == file.rfind(name));
-  CHECK(busy_lines(recovered(world.view(), file)) == busy_lines(file));
-}
-
 TEST_CASE(
     "what a device computed is cut to windows, and they tell that it was idle up to their end") {
   World world;

@@ -181,27 +181,3 @@ TEST_CASE("a call that returns when its window's file is complete has its line i
   CHECK(files.calls_in("rank-00000.step-9.json") == 2);
   CHECK(files.calls_in("rank-00000.json") == 1);
 }
-
-TEST_CASE(
-    "a window's file is complete when all threads' lines are in it, however late they are "
-    "drained") {
-  World world;
-  Thread& first = world.thread(1, 1024);
-  Thread& second = world.thread(2, 1024);
-  ncclComm_t comm = world.communicator(2);
-  InWindows files;
-  for (const std::int64_t step : {1, 2, 3, 4}) {
-    InWindows::begin(step);
-    reduce(first, comm, 2);
-    reduce(second, comm, 3);
-    InWindows::end();
-  }
-  while (files.output->drain_batch()) {
-  }
-  files.output->drain_rest(UINT64_MAX);
-  CHECK(files.output->end());
-  for (const char step : {'1', '2', '3', '4'}) {
-    CHECK(files.calls_in("rank-00000.step-" + std::string(1, step) + ".json") == 5);
-  }
-  CHECK(files.calls_in("rank-00000.json") == 0);
-}

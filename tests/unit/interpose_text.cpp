@@ -1,4 +1,4 @@
-// base/text.h and base/pages.h against nlohmann::json and printf.
+// base/text.h against nlohmann::json and printf.
 #include <bit>
 #include <climits>
 #include <cmath>
@@ -102,29 +102,4 @@ TEST_CASE("microseconds keep every nanosecond of 64 bits") {
     text.micros(ns);
     CHECK(text.view() == printed("%llu.%03llu", ns / 1000, ns % 1000));
   }
-}
-
-TEST_CASE("text grows past its first pages and can be cut") {
-  Text text;
-  std::string expected;
-  for (int i = 0; i < 100000; ++i) {
-    text << i << ',';
-    expected += std::to_string(i) + ",";
-  }
-  CHECK(text.view() == expected);
-  CHECK_FALSE(text.failed());
-  text.cut(5);
-  CHECK(text.view() == "0,1,2");
-  text.clear();
-  CHECK(text.size() == 0);
-}
-
-TEST_CASE("pages hold what a vector holds") {
-  Pages<std::uint64_t> pages;
-  std::vector<std::uint64_t> expected;
-  for (std::uint64_t i = 0; i < 300000; ++i) {
-    pages.push_back(i * i);
-    expected.push_back(i * i);
-  }
-  CHECK(std::equal(pages.begin(), pages.end(), expected.begin(), expected.end()));
 }
