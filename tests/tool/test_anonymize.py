@@ -15,7 +15,7 @@ from lib import handmade
 from lib.build import BUILD, GOLDEN, REPO
 from lib.contract import CONTRACT, SCHEMA
 from lib.rankfile import lines_of
-from lib.tool import generate, told, tprof
+from lib.tool import generate, summary_of, told, tprof
 
 NAME = "Gromit"  # in every place where a trace can say whose it is
 
@@ -25,10 +25,6 @@ def anonymized(source, to):
     assert result.returncode == 0, result.stderr
     assert result.stdout == ""
     return sorted(to.iterdir())
-
-
-def summary(path):
-    return json.loads(tprof("summary", path, "--json", "--lines").stdout)
 
 
 def without_names(found):
@@ -173,7 +169,7 @@ def test_merged_traces_are_taken_too(name, tmp_path):
     assert tprof("merge", tmp_path / "traces", "-o", tmp_path / name).returncode == 0
     (file,) = anonymized(tmp_path / name, tmp_path / "out")
     assert file.name == "trace" + name[name.index(".") :]
-    assert without_names(summary(file)) == without_names(summary(tmp_path / "traces"))
+    assert without_names(summary_of(file, "--lines")) == without_names(summary_of(tmp_path / "traces", "--lines"))
 
 
 def test_a_compressed_rank_file_stays_compressed(tmp_path):
@@ -207,9 +203,8 @@ def test_killed_job_is_recovered_on_the_way_and_names_nobody(tmp_path):
     assert list((tmp_path / "traces").glob(".*.ring")), "no rank was killed"
     files = anonymized(tmp_path / "traces", tmp_path / "out")
     assert [file.name for file in files] == ["rank-00000.json", "rank-00001.json"]
-    assert without_names(summary(tmp_path / "out")) == without_names(
-        summary(tmp_path / "traces")
-    )
+    public, private = (without_names(summary_of(tmp_path / folder, "--lines")) for folder in ("out", "traces"))
+    assert public == private
     boot_id = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     (header,) = {
         line["args"]["devices"][0]["uuid"] if line["args"]["devices"] else ""

@@ -13,7 +13,7 @@ from lib.build import BUILD
 from lib.contract import SCHEMA
 from lib.rankfile import lines_of
 from lib.runs import rank_file
-from lib.tool import tprof
+from lib.tool import summary_of, tprof
 
 LAYOUT_AT = 8  # in Head, interpose/format/ring_file.h: after the magic
 
@@ -36,10 +36,6 @@ def traces(killed, tmp_path):
 
 def rings(folder):
     return list(folder.glob(".*.ring"))
-
-
-def summary(folder):
-    return json.loads(tprof("summary", folder, "--json").stdout)
 
 
 def test_every_finished_call_is_in_the_recovered_file(killed, traces):
@@ -77,7 +73,7 @@ def test_killed_at_every_write_it_ends_the_same(killed, tmp_path):
     whole = shutil.copytree(killed / "traces", tmp_path / "whole")
     tprof("recover", whole)
     wanted = rank_file(whole).read_bytes()
-    totals = summary(whole)
+    totals = summary_of(whole)
     for moment in range(1, 100):
         folder = shutil.copytree(killed / "traces", tmp_path / str(moment))
         preload = {"LD_PRELOAD": str(BUILD / "libdies_at.so"), "DIES_AT": str(moment)}
@@ -88,7 +84,7 @@ def test_killed_at_every_write_it_ends_the_same(killed, tmp_path):
         if died.returncode == 0:
             break
         assert died.returncode == -signal.SIGKILL
-        after = summary(folder)
+        after = summary_of(folder)
         assert after["buckets"] == totals["buckets"], moment
         assert tprof("recover", folder).returncode == 0
         assert rank_file(folder).read_bytes() == wanted and rings(folder) == [], moment

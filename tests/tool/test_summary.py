@@ -4,15 +4,10 @@ import json
 import re
 
 import pytest
+from lib import loops
 from lib.build import GOLDEN
 from lib.rankfile import named, parsed
 from lib.tool import generate, summary_of, tprof
-
-
-def summary(*arguments):
-    result = tprof("summary", *arguments, "--json")
-    assert result.stdout, result.stderr
-    return json.loads(result.stdout)
 
 
 def figures(buckets):
@@ -26,7 +21,7 @@ def figures(buckets):
 
 def test_totals_equal_what_the_generator_wrote(tmp_path):
     expected = generate(tmp_path, 4, 5000)
-    found = summary(tmp_path)
+    found = summary_of(tmp_path)
     assert figures(found["buckets"]) == expected
     for key in ("calls", "count", "elements", "bytes", "host_ns"):
         assert found["buckets"]["ALL"][key] == sum(bucket[key] for bucket in expected.values())
@@ -40,8 +35,8 @@ def test_object_gathers_are_null_without_lines_and_counted_with_them(tmp_path):
     text = (GOLDEN / "two_ranks/rank-00000.json").read_text()
     text = text.replace('"dropped":{"window":7}', '"dropped":{}')
     (tmp_path / "rank-00000.json").write_text(text)
-    assert summary(tmp_path)["buckets"]["ALLGATHER_OBJ"] is None
-    gathers = summary(tmp_path, "--lines")["buckets"]["ALLGATHER_OBJ"]
+    assert summary_of(tmp_path)["buckets"]["ALLGATHER_OBJ"] is None
+    gathers = summary_of(tmp_path, "--lines")["buckets"]["ALLGATHER_OBJ"]
     assert (gathers["calls"], gathers["bytes"]) == (2, 116)
 
 
@@ -77,3 +72,34 @@ def test_what_our_own_threads_took_is_a_share_of_the_run(tmp_path):
     for rank in (0, 1):
         (tmp_path / f"job/rank-{rank:05}.json").unlink()
     assert "self_cost" not in summary_of(tmp_path / "job")
+
+
+def timed_and_waited(rank):
+    """Makes a job of one rank whose copies have device time with a known exposed part, and whose gathers have
+    no exposed part."""
+    loop = loops.Loop([[0]])
+    for _ in range(4):
+        loop.gather(1000)
+        loop.copy("cudaMemcpyAsync", 4096)
+    folder = loop.job.write(rank)
+    file = folder / "rank-00000.json"
+    times = {"H2D": {"exposure_known": 3, "exposure_known_ns": 900, "exposed_ns": 700}, "ALLGATHER": {}}
+    lines = []
+    for line in file.read_text().splitlines():
+        if '"tprof_ledger"' in line:
+            ledger = json.loads(line.rstrip(","))
+            for row in ledger["args"]["rows"]:
+                row |= {"device_ns": 1000, "device_timed": 4, "device_bytes": row["bytes"]} | times[row["bucket"]]
+            line = json.dumps(ledger, separators=(",", ":")) + ","
+        lines.append(line)
+    file.write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def test_times_are_there_where_they_were_taken_and_null_elsewhere(tmp_path):
+    found = summary_of(timed_and_waited(tmp_path / "job"))
+    buckets = found["buckets"]
+    assert (buckets["H2D"]["device_ns"], buckets["H2D"]["exposed_ns"]) == (1000, 700)
+    assert (buckets["ALLGATHER"]["device_ns"], buckets["ALLGATHER"]["exposed_ns"]) == (1000, None)
+    assert (buckets["D2H"]["device_ns"], buckets["D2H"]["exposed_ns"]) == (None, None)
+    assert {op["name"]: op["exposed_ns"] for op in found["ops"]} == {"cudaMemcpyAsync": 700, "ncclAllGather": None}

@@ -9,7 +9,7 @@ import statistics
 import pytest
 from lib import jobs
 from lib.rankfile import lines_of
-from lib.tool import generate, tprof
+from lib.tool import generate, summary_of, tprof
 
 LANE = 1 << 22
 BUCKETS = {"ALLGATHER": "ncclAllGather", "H2D": "cudaMemcpyAsync"}
@@ -72,9 +72,7 @@ def with_lines(folder, lines):
 
 
 def ranges_of(folder):
-    result = tprof("summary", folder, "--by", "range", "--json")
-    assert result.stdout, result.stderr
-    return {r["name"]: r for r in json.loads(result.stdout)["ranges"]}
+    return {r["name"]: r for r in summary_of(folder, "--by", "range")["ranges"]}
 
 
 @pytest.mark.parametrize("seed", range(4))
