@@ -3,6 +3,7 @@
 import contextlib
 import pathlib
 import re
+import signal
 
 import pytest
 from lib import launch, live
@@ -107,7 +108,7 @@ def test_a_process_that_was_killed_does_not_run_until_somebody_waits_for_it(tmp_
     with commanded(tmp_path) as job:
         job.does("gather", 5)
         job.does("hold", held_mib)
-        assert running(job.traces) == "rank 0 is still running: the counts are as of now"
+        assert running(job.traces).startswith("rank 0 is still running: the counts are as of now")
         job.process.kill()
         until(lambda: every_thread_exits(job.process.pid))
         code, found = told("check", job.traces)
@@ -121,3 +122,20 @@ def test_a_process_runs_also_when_its_main_thread_has_ended(tmp_path):
         job.does("leave")
         until(lambda: main_thread_ended(job.process.pid))
         assert running(job.traces) == "rank 0 is still running: the counts are as of now"
+
+
+def test_a_stopped_process_is_named(tmp_path):
+    with commanded(tmp_path) as job:
+        job.does("gather", 5)
+
+        def hangs():
+            _, found = told("check", job.traces, "--stuck-after", "1")
+            return [f for f in found["findings"] if f["kind"] == "hang"]
+
+        job.process.send_signal(signal.SIGSTOP)
+        (stopped,) = until(hangs)
+        assert stopped["ranks"] == [0] and stopped["severity"] == "error"
+        assert stopped["next"].startswith(f"let it go on: kill -CONT {job.process.pid} on ")
+        job.process.send_signal(signal.SIGCONT)
+        job.does("gather", 1)
+        until(lambda: not hangs())

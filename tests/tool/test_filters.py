@@ -351,3 +351,28 @@ def test_merge_tells_findings_of_the_summary_as_notes(tmp_path):
     findings = [line for line in shown if line.startswith(("error: ", "warning: ", "note: ", "  -> "))]
     findings = [re.sub("^(error|warning): ", "note: ", line) for line in findings]
     assert [line for line in said if line in findings] == findings
+
+
+# Where a setting keeps calls from getting lines, that is the reason for everything that is then not known.
+@pytest.fixture(params=[("TPROF_EVENTS", "off", "TPROF_EVENTS=off"), ("TPROF_RANKS", "8-15", "TPROF_RANKS")])
+def without_lines(request, tmp_path):
+    name, value, by = request.param
+    loop, _ = training()
+    for rank in loop.job.ranks:
+        rank.dropped, rank.header = {"window": len(rank.ops)}, {"config": {name: value}}
+    folder = loop.job.write(tmp_path / "job")
+    leave_step_lines(loop, folder)
+    return folder, by
+
+
+@pytest.mark.parametrize("by", ["layer", "range"])
+def test_tables_of_lines_name_the_setting(without_lines, by):
+    folder, setting = without_lines
+    text = tprof("summary", folder, "--by", by).stdout
+    assert f"has a line ({setting})" in text and "did not arrive" not in text and "common order" not in text
+
+
+def test_so_do_the_counts_of_calls_without_a_line(without_lines):
+    folder, setting = without_lines
+    (finding,) = [f for f in told("summary", folder)[1]["findings"] if f["kind"] == "dropped"]
+    assert setting in finding["text"] and "window" not in finding["text"]
