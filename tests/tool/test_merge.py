@@ -6,7 +6,6 @@ import resource
 
 import pytest
 from generator import scale
-from lib.build import GOLDEN
 from lib.rankfile import lines_of
 from lib.tool import generate, tprof
 
@@ -54,13 +53,6 @@ def test_ranks_are_processes_in_order(tmp_path):
     assert order == {rank: rank for rank in range(12)}
     headers = [line["pid"] for line in lines if line["name"] == "tprof_header"]
     assert headers == list(range(12))
-
-
-def test_merging_a_merged_trace_changes_no_event(tmp_path):
-    tprof("merge", GOLDEN / "two_ranks", "-o", tmp_path / "once.json")
-    tprof("merge", tmp_path / "once.json", "-o", tmp_path / "twice.json")
-    once, twice = lines_of(tmp_path / "once.json"), lines_of(tmp_path / "twice.json")
-    assert once[1:] == twice[1:]  # the first names the files
 
 
 def test_output_within_the_folder_is_not_read_again(tmp_path):
