@@ -9,7 +9,7 @@
 
 #include "check/diagnosis.h"
 #include "interpose/format/coverage.h"
-#include "interpose/format/misspelt.h"
+#include "text/misspelt.h"
 
 namespace tprof::check {
 namespace {

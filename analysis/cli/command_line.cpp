@@ -19,12 +19,12 @@
 #include "cli/input.h"
 #include "cli/option_table.h"
 #include "cli/screen.h"
-#include "interpose/format/misspelt.h"
 #include "interpose/format/schema.h"
 #include "launch/environment.h"
 #include "read/error.h"
 #include "run/lines.h"
 #include "team/team.h"
+#include "text/misspelt.h"
 #include "text/print.h"
 #include "text/text.h"
 

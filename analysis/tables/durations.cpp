@@ -5,12 +5,12 @@
 #include <tuple>
 #include <utility>
 
-#include "interpose/format/misspelt.h"
 #include "interpose/format/ranges.h"
 #include "read/error.h"
 #include "read/process.h"
 #include "tables/groups.h"
 #include "tables/ranges.h"
+#include "text/misspelt.h"
 
 namespace tprof::tables {
 

@@ -5,7 +5,6 @@
 
 #include "interpose/base/complain.h"
 #include "interpose/base/environment.h"
-#include "interpose/format/misspelt.h"
 
 namespace tprof {
 namespace {
@@ -42,13 +41,7 @@ void name_unknown_settings() {
   for (char** e = environment(); e != nullptr && *e != nullptr; ++e) {
     const std::string_view entry(*e);
     const std::string_view name = prefix(entry, std::min(entry.find('='), std::size_t{128}));
-    if (!is_unknown_setting(name)) continue;
-    const std::string_view meant = nearest_setting(name);
-    if (meant.empty()) {
-      say(name, " is not a setting: see interpose/README.md");
-    } else {
-      say(name, " is not a setting; did you mean ", meant);
-    }
+    if (is_unknown_setting(name)) say(name, " is not a setting: `tprof doctor` says what is");
   }
 }
 

@@ -169,16 +169,10 @@ def test_a_program_that_brings_the_functions_itself_is_told(tmp_path):
     assert noted(found["tools"]) == [("interposer", str(BUILD / "plant_exporter"))]
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("TPROF_OUPUT_DIR", "is not a setting; did you mean TPROF_OUTPUT_DIR"),
-        ("TPROF_HELLO", "is not a setting: see interpose/README.md"),
-    ],
-)
-def test_a_misspelt_setting_costs_one_line_and_is_in_the_header(name, said, tmp_path):
+@pytest.mark.parametrize("name", ["TPROF_OUPUT_DIR", "TPROF_HELLO"])
+def test_a_misspelt_setting_costs_one_line_and_is_in_the_header(name, tmp_path):
     done = run(tmp_path, **{name: "1"})
-    assert done.stderr == f"tprof: {name} {said}\n"
+    assert done.stderr == f"tprof: {name} is not a setting: `tprof doctor` says what is\n"
     (file,) = (tmp_path / "traces").iterdir()
     lines = [json.loads(x.rstrip(",")) for x in file.read_text().splitlines() if x[:1] == "{"]
     (header,) = [x["args"] for x in lines if x["name"] == "tprof_header"]

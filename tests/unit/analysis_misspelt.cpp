@@ -1,9 +1,9 @@
-// format/misspelt.h.
+// text/misspelt.h.
 #include <map>
 #include <string>
 
 #include "catch2.h"
-#include "interpose/format/misspelt.h"
+#include "text/misspelt.h"
 
 using namespace tprof;
 
