@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "interpose/base/at_fork.h"
+#include "interpose/base/fork.h"
 #include "interpose/base/lock.h"
 
 namespace tprof {

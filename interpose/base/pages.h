@@ -6,6 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "interpose/base/not_copied.h"
 #include "interpose/base/own_memory.h"
 
 namespace tprof {

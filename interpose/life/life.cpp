@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "interpose/api/functions.h"
-#include "interpose/base/at_fork.h"
 #include "interpose/base/clock.h"
 #include "interpose/base/complain.h"
 #include "interpose/base/disk_space.h"

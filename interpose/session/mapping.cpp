@@ -1,15 +1,16 @@
 #include "interpose/session/mapping.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
 
 #include "interpose/base/complain.h"
 #include "interpose/base/disk_space.h"
+#include "interpose/base/fork.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/in_time.h"
-#include "interpose/base/largest_page.h"
 
 namespace tprof {
 namespace {
@@ -18,6 +19,22 @@ namespace {
 constexpr std::uint64_t kPage = kLargestPage;
 constexpr std::uint64_t round_up(std::uint64_t n) {
   return (n + kPage - 1) & ~(kPage - 1);
+}
+
+// Reserves 4 GiB of addresses, or an eighth of RLIMIT_AS if that is less, but at least 64 MiB: the
+// limit counts reserved addresses, and the program needs them. Returns null if there are not that
+// many.
+std::byte* reserve_addresses(std::uint64_t& size) {
+  constexpr std::uint64_t kMost = std::uint64_t{4} << 30;
+  constexpr std::uint64_t kLeast = std::uint64_t{64} << 20;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0) limit.rlim_cur = RLIM_INFINITY;
+  for (size = kMost; size >= kLeast; size /= 4) {
+    if (size > limit.rlim_cur / 8) continue;
+    void* at = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at != MAP_FAILED) return static_cast<std::byte*>(at);
+  }
+  return nullptr;
 }
 
 // Makes the file longer by `bytes`, or leaves it as it is if there is no room.
@@ -36,26 +53,23 @@ struct Room {
 }  // namespace
 
 bool Mapping::open(int fd, const RingFolder& in) {
-  constexpr std::uint64_t kMost = std::uint64_t{4} << 30;
-  constexpr std::uint64_t kLeast = std::uint64_t{32} << 20;
-  base_ = reserve_addresses(kMost, kLeast, 8, size_);
+  base_ = reserve_addresses(size_);
   if (base_ == nullptr) return false;
   file_ = own_file(fd);
   in_ = in;
   const std::uint64_t bytes = round_up(sizeof(Head));
   file_part_ = round_up(size_ / 4 * 3);
-  if (!give_room(0, bytes) || !map_file()) {
+  if (give_room(0, bytes) && map_file()) {
+    touch(0, bytes);
+    memory_ = file_part_;
+  } else {
     file_.fd = -1;
     file_part_ = 0;
-  }
-  memory_ = {base_ + file_part_, base_ + file_part_, base_ + size_};
-  if (in_file()) {
-    touch(0, bytes);
-    // Later segments enlarge this mapping.
-    memory_.make_writable(memory_.next + kPage);
-  } else if (memory_.take(bytes) == nullptr) {
-    close();
-    return false;
+    memory_ = bytes;
+    if (mprotect(base_, bytes, PROT_READ | PROT_WRITE) != 0) {
+      close();
+      return false;
+    }
   }
   head().used.store(bytes, std::memory_order_relaxed);
   return true;
@@ -83,16 +97,18 @@ void Mapping::touch(std::uint64_t from, std::uint64_t bytes) {
 std::uint64_t Mapping::allocate(std::uint64_t bytes) {
   if (const std::uint64_t offset = allocate_in_file(bytes)) return offset;
   const LockGuard guard(growing_);
-  const std::byte* at = memory_.take(round_up(bytes));
-  if (at == nullptr) return 0;
+  bytes = round_up(bytes);
+  const std::uint64_t at = memory_;
+  if (bytes > size_ - at || mprotect(base_ + at, bytes, PROT_READ | PROT_WRITE) != 0) return 0;
+  memory_ += bytes;
   if (in_file()) {
     complain(Trouble::room, "no room for the ring file", in_.in_memory ? "" : ", or not in time",
              ": a kill would lose counts");
     head().volatile_segments.fetch_add(1, std::memory_order_relaxed);
   } else {
-    head().used.store(static_cast<std::uint64_t>(memory_.next - base_), std::memory_order_relaxed);
+    head().used.store(memory_, std::memory_order_relaxed);
   }
-  return static_cast<std::uint64_t>(at - base_);
+  return at;
 }
 
 // The file includes the whole last segment, so that a reader's mapping does, too.

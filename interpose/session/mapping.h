@@ -6,15 +6,13 @@
 #include "interpose/base/disk_space.h"
 #include "interpose/base/file_systems.h"
 #include "interpose/base/lock.h"
-#include "interpose/base/own_memory.h"
 #include "interpose/format/view.h"
 
 namespace tprof {
 
 // Address = base + file offset. All addresses are mapped at the start: the first part is the file
 // and space beyond its end, the rest is memory for segments that don't fit in the file. Growing
-// makes the file longer, or a part of the rest writable, and needs no further mapping: a process
-// may have used up its number of them. Allocating is slow (fallocate) and rare.
+// makes the file longer, or a part of the rest writable. Allocating is slow (fallocate) and rare.
 class Mapping {
  public:
   // Reserves addresses and creates the head in the file, which is in folder `in`. With `fd` -1
@@ -43,7 +41,7 @@ class Mapping {
   std::byte* base_ = nullptr;
   std::uint64_t size_ = 0;       // of the address range
   std::uint64_t file_part_ = 0;  // its first bytes, which are the file
-  Reserve memory_;               // the rest
+  std::uint64_t memory_ = 0;     // offset of the next unused memory in the rest
   OwnFile file_;
   RingFolder in_{};
   Lock growing_{LockOrder::growing};  // segments join the file in the order of their offsets

@@ -1,7 +1,4 @@
-// Takes from the process what it needs to map more, open more or start more, at some moment.
-#include <fcntl.h>
-#include <malloc.h>
-#include <sys/mman.h>
+// Takes from the process what it needs to open more or start more, at some moment.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,27 +13,14 @@ namespace fault {
 namespace {
 
 void take(std::string_view what) {
-  if (what == "space") return set_limit(RLIMIT_AS, address_space_in_use());
-  if (what == "data") return set_limit(RLIMIT_DATA, 0);
   if (what == "files") return set_limit(RLIMIT_NOFILE, 0);
-  if (what == "threads") {
-    refuse(SYS_clone);
-    return refuse(SYS_clone3);
-  }
-  const int zero = open("/dev/zero", O_RDONLY);
-  while (mmap(nullptr, 1, PROT_READ, MAP_SHARED, zero, 0) != MAP_FAILED) {
-  }
+  refuse(SYS_clone);
+  refuse(SYS_clone3);
 }
 
 }  // namespace
 
 int starved(std::string_view what, std::string_view when, std::string_view how) {
-  // The program itself has taken before what it needs.
-  mallopt(M_ARENA_MAX, 1);
-  mallopt(M_MMAP_THRESHOLD, 16 << 20);
-  mallopt(M_TRIM_THRESHOLD, 16 << 20);
-  void* volatile room = std::malloc(4 << 20);
-  std::free(room);
   std::latch first(1);
   ncclComm_t comms[2] = {};
   std::thread second([&] {

@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "catch2.h"
-#include "interpose/base/largest_page.h"
+#include "interpose/base/fork.h"
 #include "interpose_fake_writer.h"
 
 using namespace tprof;
