@@ -25,10 +25,6 @@ int allocate(int fd, int mode, std::uint64_t offset, std::uint64_t bytes) {
   return result;
 }
 
-bool unsupported() {
-  return errno == EOPNOTSUPP || errno == ENOSYS;
-}
-
 // Uses the oldest system call that can do it: the symbol fstat came with glibc 2.33, and older
 // containers refuse statx. The kernel's structure is glibc's.
 bool ask(int fd, const char* path, int flags, struct stat& file) {
@@ -69,20 +65,16 @@ OwnFile create_file(const char* path, std::uint32_t mode) {
   return own_file(fd);
 }
 
-OwnFile open_to_read(const char* path) {
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  return own_file(fd < 0 ? fd : out_of_the_way(fd));
-}
-
-OwnFile open_to_take(const char* path) {
-  const int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+OwnFile open_file(const char* path, int flags) {
+  const int fd = open(path, flags | O_CLOEXEC);
   return own_file(fd < 0 ? fd : out_of_the_way(fd));
 }
 
 FileFacts facts_of(int fd) {
   struct stat file {};
   if (fd < 0 || !ask(fd, "", AT_EMPTY_PATH, file)) return {};
-  return {S_ISREG(file.st_mode), file.st_uid, static_cast<std::uint64_t>(file.st_size)};
+  return {true, S_ISREG(file.st_mode), file.st_uid, static_cast<std::uint64_t>(file.st_size),
+          static_cast<std::uint64_t>(file.st_nlink)};
 }
 
 FileId file_of(int fd) {
@@ -90,11 +82,6 @@ FileId file_of(int fd) {
 }
 FileId file_at(const char* path) {
   return id(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW);
-}
-
-long names_of(int fd) {
-  struct stat file {};
-  return ask(fd, "", AT_EMPTY_PATH, file) ? static_cast<long>(file.st_nlink) : -1;
 }
 
 bool lock_file(int fd) {
@@ -121,26 +108,11 @@ bool write_all(int fd, std::string_view text, std::uint64_t offset) {
   return true;
 }
 
-namespace {
-
-bool write_zeros(int fd, std::uint64_t offset, std::uint64_t bytes) {
-  static char zeros[65536];  // not constant, to keep them out of the library's file
-  for (std::uint64_t done = 0; done < bytes; done += sizeof zeros) {
-    if (!write_all(fd, prefix({zeros, sizeof zeros}, bytes - done), offset + done)) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
 // posix_fallocate of glibc is no help: without fallocate in the file system it writes, and if it
 // fails half way the file stays longer.
 bool grow_file(int fd, std::uint64_t offset, std::uint64_t bytes) {
   const NoSignals no_signals;
-  if (size_allowed(offset + bytes) &&
-      (allocate(fd, 0, offset, bytes) == 0 || (unsupported() && write_zeros(fd, offset, bytes)))) {
-    return true;
-  }
+  if (size_allowed(offset + bytes) && allocate(fd, 0, offset, bytes) == 0) return true;
   if (ftruncate(fd, static_cast<off_t>(offset)) != 0) errno = 0;
   return false;
 }
@@ -152,7 +124,7 @@ Reserved reserve_blocks(int fd, std::uint64_t offset, std::uint64_t bytes) {
     return Reserved::no;
   }
   if (allocate(fd, FALLOC_FL_KEEP_SIZE, offset, bytes) == 0) return Reserved::yes;
-  return unsupported() ? Reserved::unknown : Reserved::no;
+  return errno == EOPNOTSUPP || errno == ENOSYS ? Reserved::unknown : Reserved::no;
 }
 
 }  // namespace tprof

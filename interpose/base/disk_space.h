@@ -32,21 +32,17 @@ inline OwnFile own_file(int fd) {
 // Creates a new file. On failure errno says why.
 OwnFile create_file(const char* path, std::uint32_t mode);
 
-// Opens an existing file to read it.
-OwnFile open_to_read(const char* path);
-
-// Opens an existing file to lock it. Never follows a link, and never waits.
-OwnFile open_to_take(const char* path);
+// Opens an existing file. `flags`: those of open().
+OwnFile open_file(const char* path, int flags);
 
 struct FileFacts {
+  bool known = false;
   bool regular = false;
   std::uint32_t owner = 0;
   std::uint64_t size = 0;
+  std::uint64_t names = 0;  // hard links
 };
 FileFacts facts_of(int fd);
-
-// Returns a file's number of hard links; -1: not known.
-long names_of(int fd);
 
 // Takes the write lock (fcntl) of the whole file, which shows other processes that this one lives;
 // the kernel releases it when we die. Returns false if another process has it.

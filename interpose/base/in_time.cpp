@@ -1,5 +1,7 @@
 #include "interpose/base/in_time.h"
 
+#include <cstring>
+
 #include "interpose/base/background_thread.h"
 
 namespace tprof::in_time {
@@ -21,7 +23,12 @@ bool (*g_run)(void*);
 void (*g_undo)(void*);
 bool g_succeeded;
 
-void* work(void*) {
+void give_place_back() {
+  g_state.store(free_place, std::memory_order_release);
+  futex_wake(g_state);
+}
+
+void* work_late_or_not(void*) {
   prctl(PR_SET_NAME, "tprof-ring");
   g_succeeded = g_run(g_place);
   std::uint32_t waits = taken;
@@ -34,42 +41,43 @@ void* work(void*) {
   return nullptr;
 }
 
-}  // namespace
-
-void* take_place() {
+bool take_place() {
   const std::uint64_t until = now_ns() + kPatienceNs;
   std::uint32_t seen = free_place;
   while (!g_state.compare_exchange_strong(seen, taken)) {
-    if (seen == given_up || (seen != free_place && !futex_sleep(g_state, seen, until)))
-      return nullptr;
+    if (seen == given_up || !futex_sleep(g_state, seen, until)) return false;
     seen = free_place;
   }
-  return g_place;
+  return true;
 }
 
-void give_place_back() {
-  g_state.store(free_place, std::memory_order_release);
-  futex_wake(g_state);
-}
-
-bool run(bool (*f)(void*), void (*undo)(void*)) {
-  g_run = f;
-  g_undo = undo;
-  if (!start_background_thread(work)) {
-    // Without another thread the process must still not lose counts.
-    const bool succeeded = f(g_place);
-    if (!succeeded) give_place_back();
-    return succeeded;
-  }
+// Returns false if the caller has given up.
+bool wait_until_done() {
   const std::uint64_t until = now_ns() + kPatienceNs;
   for (;;) {
     std::uint32_t seen = g_state.load(std::memory_order_acquire);
-    if (seen == done) break;
+    if (seen == done) return true;
     if (!futex_sleep(g_state, seen, until) && g_state.compare_exchange_strong(seen, given_up))
       return false;
   }
-  if (!g_succeeded) give_place_back();
-  return g_succeeded;
+}
+
+}  // namespace
+
+bool run(void* work, std::size_t size, bool (*f)(void*), void (*undo)(void*)) {
+  if (!take_place()) return false;
+  std::memcpy(g_place, work, size);
+  g_run = f;
+  g_undo = undo;
+  if (!start_background_thread(work_late_or_not)) {
+    g_succeeded = f(g_place);  // without another thread the process must still not lose counts
+  } else if (!wait_until_done()) {
+    return false;
+  }
+  const bool succeeded = g_succeeded;
+  if (succeeded) std::memcpy(work, g_place, size);
+  give_place_back();
+  return succeeded;
 }
 
 void after_fork() {

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstring>
-#include <new>
 #include <type_traits>
 
 namespace tprof {
@@ -12,33 +10,23 @@ namespace in_time {
 
 inline constexpr std::size_t kRoom = 2048;
 
-// Takes the only place for such work, and gives it back. Null: other work occupies it, perhaps for
-// ever.
-[[gnu::cold]] void* take_place();
-void give_place_back();
-// Runs f(work) for the work in the place. Returns false if it did not succeed in time; nothing in
-// the place may then be touched. If it succeeds later, undo(work) follows.
-[[gnu::cold]] bool run(bool (*f)(void* work), void (*undo)(void* work));
+// See done_in_time(). `size`: bytes of `work`, at most kRoom.
+[[gnu::cold]] bool run(void* work, std::size_t size, bool (*f)(void* work),
+                       void (*undo)(void* work));
 
 void after_fork();  // in the child: there is no such thread
 
 }  // namespace in_time
 
 // Runs work.run() on a thread of ours, on a copy of `work` that then replaces it. Returns false if
-// it failed or was late. If it succeeds late, work.undo() follows.
+// it failed or was late, or if earlier work, perhaps for ever, has the only place for such a copy.
+// If it succeeds late, work.undo() follows.
 template <typename Work>
 bool done_in_time(Work& work) {
   static_assert(std::is_trivially_copyable_v<Work> && sizeof(Work) <= in_time::kRoom);
-  void* place = in_time::take_place();
-  if (place == nullptr) return false;
-  auto* const copy = new (place) Work(work);
-  if (!in_time::run([](void* w) { return static_cast<Work*>(w)->run(); },
-                    [](void* w) { static_cast<Work*>(w)->undo(); })) {
-    return false;
-  }
-  work = *copy;
-  in_time::give_place_back();
-  return true;
+  return in_time::run(
+      &work, sizeof work, [](void* w) { return static_cast<Work*>(w)->run(); },
+      [](void* w) { static_cast<Work*>(w)->undo(); });
 }
 
 }  // namespace tprof

@@ -100,7 +100,6 @@ struct Graph {
 // A table that grows by chunks and never moves. `count` includes an entry only once it is whole.
 struct Table {
   std::atomic<std::uint32_t> count;
-  std::uint32_t entry_size;
   std::uint64_t chunk[kTableChunks];  // offsets, 0: not allocated
 };
 

@@ -161,10 +161,6 @@ inline bool parse_switch(std::string_view v, bool& on) {
   on = is_on(v);
   return on || v == "0" || v == "off" || v == "false" || v == "no";
 }
-inline bool parse_on_off(std::string_view v, bool& on) {
-  on = v == "on";
-  return on || v == "off";
-}
 
 inline bool parse_events(std::string_view v, EventLines& events) {
   events = v == "on" ? EventLines::on : v == "all" ? EventLines::all : EventLines::off;

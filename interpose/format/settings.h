@@ -81,9 +81,9 @@ namespace tprof {
     "16384", "a power of two from 64",                                                           \
     "capacity of a thread's ring, in records that wait for the writer")                          \
   X(ring_dir, "TPROF_RING_DIR", FolderText, parse_ring_dir,                                      \
-    "auto", "auto, or an absolute folder on tmpfs, ext2 to ext4 or XFS",                         \
+    "auto", "auto, or an absolute folder on tmpfs, ext4 or XFS",                                 \
     "where the ring files are while the processes live")                                         \
-  X(redact, "TPROF_REDACT", bool, parse_on_off,                                                  \
+  X(redact, "TPROF_REDACT", bool, parse_switch,                                                  \
     "on", "on or off",                                                                           \
     "leaves what looks like a secret out of the command and environment in the header")          \
   X(driver, "TPROF_DRIVER", bool, parse_switch,                                                  \

@@ -76,11 +76,6 @@ void fill_head(Head& head, const Process& process, const RankFile& file,
   copy_text(head.step_mark, config.step);
   copy_text(head.windows.schedule, config.schedule.text);
   head.windows.files = config.window_files;
-  head.comms.entry_size = sizeof(Communicator);
-  head.graphs.entry_size = sizeof(Graph);
-  head.sites.entry_size = sizeof(Site);
-  head.site_objects.entry_size = sizeof(SiteObject);
-  head.scopes.entry_size = sizeof(ScopeName);
   head.functions = kFunctionCount;
   for (std::size_t i = 1; i < kFunctionCount; ++i) {
     copy_text(head.function[i].name, kFunctions[i].name);
@@ -225,8 +220,6 @@ bool make_files(writer::Files& files) {
     say_where_no_ring_is();
     return true;
   }
-  files.later = may_be_created_later(g_file);
-  if (files.later) return false;
   turn_off();
   g_state.started.store(false);
   for (NamedFile* f : {&g_file.ring, &g_file.snapshot, &g_file.lines}) drop_file(*f);
@@ -336,6 +329,7 @@ void late_call() {
   coverage::note_objects();
   close_file();
 }
+
 void note_loaded_objects() {
   if (started()) coverage::note_objects();
 }

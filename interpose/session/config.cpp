@@ -38,7 +38,7 @@ void read_all(Config& c, bool aloud) {
 
 // Reports misspelt settings, which otherwise silently do nothing.
 void name_unknown_settings() {
-  for (char** e = environment(); e != nullptr && *e != nullptr; ++e) {
+  for (char** e = environ; e != nullptr && *e != nullptr; ++e) {
     const std::string_view entry(*e);
     const std::string_view name = prefix(entry, std::min(entry.find('='), std::size_t{128}));
     if (is_unknown_setting(name)) say(name, " is not a setting: `tprof doctor` says what is");

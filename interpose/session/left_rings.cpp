@@ -1,5 +1,6 @@
 #include "interpose/session/left_rings.h"
 
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -137,7 +138,7 @@ bool is_done_with(int ring, const Head& left, std::uint64_t size) {
   if (left.rank_file_inode == 0) return false;  // not made yet: only recovery can
   Path path;
   put_beside(FixedText(path.text), left, "", ".json");
-  const Opened rank_file(open_to_read(path.text));
+  const Opened rank_file(open_file(path.text, O_RDONLY));
   if (rank_file.fd() < 0 && errno != ENOENT) return false;
   const bool there = rank_file.fd() >= 0 && belongs(rank_file.fd(), left);
   return there ? copy_beside(ring, left, size) : silent_ns(left) >= kForgotten;
@@ -159,7 +160,7 @@ bool is_ring(std::string_view name) {
 
 void look_at(const char* path) {
   if (file_at(path) == g_mine) return;
-  const Opened ring(open_to_take(path));
+  const Opened ring(open_file(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK));
   const FileFacts facts = facts_of(ring.fd());
   static Head left;
   if (ring.fd() < 0 || !facts.regular || facts.owner != geteuid() || !read_head(ring.fd(), left) ||

@@ -96,6 +96,23 @@ struct NewRing {
   }
 };
 
+// Creates a file of that name, or of the next free one (rank-00003.r1.json), and its folder if
+// needed. Returns false with errno.
+bool create_lines(const char* directory, char (&name)[256], NamedFile& file) {
+  constexpr int kAttempts = 100000;
+  char stem[sizeof name];
+  copy_text(stem, stem_of(name));
+  copy_text(file.path, directory);
+  if (!make_directory(file.path)) return false;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (attempt > 0) (FixedText(name) << stem << ".r").number(attempt) << ".json";
+    FixedText(file.path) << directory << "/" << name;
+    if (create(file, 0666)) return true;
+    if (errno != EEXIST) return false;
+  }
+  return false;
+}
+
 }  // namespace
 
 void name_rank_file(const Config& config, const Process& p, RankFile& file) {
@@ -131,29 +148,9 @@ void create_ring(const char* chosen, const Process& process, RankFile& file) {
   file.ring_elsewhere = std::strcmp(made.in.path, file.directory) != 0;
 }
 
-bool create_lines(const char* directory, char (&name)[256], NamedFile& file) {
-  constexpr int kAttempts = 100000;
-  char stem[sizeof name];
-  copy_text(stem, stem_of(name));
-  copy_text(file.path, directory);
-  if (!make_directory(file.path)) return false;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    if (attempt > 0) (FixedText(name) << stem << ".r").number(attempt) << ".json";
-    FixedText(file.path) << directory << "/" << name;
-    if (create(file, 0666)) return true;
-    if (errno != EEXIST) return false;
-  }
-  return false;
-}
-
-bool may_be_created_later(const RankFile& file) {
-  return file.ring.fd >= 0 && (errno == EMFILE || errno == ENFILE);
-}
-
 bool create_rank_file(RankFile& file, Head& head, std::string_view header) {
   // The name is in the head before the file exists, so a process killed in between has it.
   if (!create_lines(file.directory, head.rank_file, file.lines)) {
-    if (may_be_created_later(file)) return false;
     char why[128];
     FixedText(why) << ": " << std::strerror(errno);
     complain(Trouble::start, "not tracing: cannot create a file in ", file.directory, why);

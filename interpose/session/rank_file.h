@@ -32,17 +32,9 @@ void name_rank_file(const Config& config, const Process& process, RankFile& file
 // Creates the ring file: in memory, or on a disk that answers in time (base/in_time.h).
 void create_ring(const char* chosen, const Process& process, RankFile& file);
 
-// Creates a file of that name, or of the next free one (rank-00003.r1.json), and its folder if
-// needed. Returns false with errno.
-bool create_lines(const char* directory, char (&name)[256], NamedFile& file);
-
 // Creates the rank file with its first lines, and the snapshot if needed, on a thread of ours.
-// Returns false if there is no rank file, and reports it, unless may_be_created_later() is true
-// right after.
+// Returns false if there is no rank file, and reports it.
 bool create_rank_file(RankFile& file, Head& head, std::string_view header);
-// True if the last failure was for lack of a free descriptor: until there is one, the ring file, if
-// any, holds everything.
-bool may_be_created_later(const RankFile& file);
 
 // In a forked child: closes and forgets the files.
 void leave_files(RankFile& file);

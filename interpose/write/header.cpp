@@ -78,7 +78,7 @@ template <typename F>
 [[gnu::cold]] void variables(Text& out, const char* key, bool redact, F&& wanted) {
   out << ",\"" << key << "\":{";
   Comma comma;
-  for (char** e = environment(); e != nullptr && *e != nullptr; ++e) {
+  for (char** e = environ; e != nullptr && *e != nullptr; ++e) {
     const std::string_view entry(*e);
     const std::size_t equals = entry.find('=');
     const std::string_view name = prefix(entry, equals);

@@ -48,7 +48,10 @@ class LineFile {
   }
 
   // True if the file was removed.
-  bool nameless() const { return file_.still_ours() && names_of(file_.fd) == 0; }
+  bool nameless() const {
+    const FileFacts facts = facts_of(file_.fd);
+    return still_ours() && facts.known && facts.names == 0;
+  }
 
  private:
   OwnFile file_;

@@ -2,6 +2,7 @@
 // lowest descriptors relies on the numbers of its next open().
 #pragma once
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -37,7 +38,7 @@ class Sources {
     const auto opened = [&](std::string_view path) {
       char at[256];
       FixedText(at) << root << path;
-      return open_to_read(at);
+      return open_file(at, O_RDONLY);
     };
     status_ = opened("/proc/self/status");
     io_ = opened("/proc/self/io");

@@ -89,14 +89,10 @@ void* run(void*) {
     futex_wait(g_wake, 0, static_cast<std::uint32_t>((until - now_ns()) / 1'000'000));
   }
   Files files{};
-  while (!g_duties.makes_files(files)) {
-    const std::uint32_t seen = g_wake.load(std::memory_order_acquire);
-    if (!files.later || g_asked.load(std::memory_order_acquire) != 0) {
-      answer(g_answered, kNobodyLeft);
-      answer(g_flushes_done, kNobodyLeft);
-      return nullptr;
-    }
-    futex_wait(g_wake, seen, kSleepMs);
+  if (!g_duties.makes_files(files)) {
+    answer(g_answered, kNobodyLeft);
+    answer(g_flushes_done, kNobodyLeft);
+    return nullptr;
   }
   answer(g_files_made, 1);
   step_back();

@@ -15,14 +15,13 @@ namespace tprof::writer {
 
 // The files that a session has on disk.
 struct Files {
-  int lines;           // the rank file, with its first lines
-  int snapshot = -1;   // the file beside it, if there is one
-  bool later = false;  // not yet: the process has no free descriptor
+  int lines;          // the rank file, with its first lines
+  int snapshot = -1;  // the file beside it, if there is one
 };
 
 // The thread's other duties.
 struct Duties {
-  bool (*makes_files)(Files&);  // false without `later`: there will be none, and the thread ends
+  bool (*makes_files)(Files&);           // false: there will be none, and the thread ends
   void (*when_all_is_written)(Output&);  // everything recorded before it woke
   void (*when_it_has_closed)();
 };

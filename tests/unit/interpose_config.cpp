@@ -46,8 +46,8 @@ TEST_CASE("a good value is taken, and a bad one costs a line and the default") {
     std::uint64_t (*value_of)(const Config&);
     std::string fallback, good, bad;
   } settings[] = {
-      {"TPROF_REDACT", [](const Config& c) { return std::uint64_t{c.redact}; }, "1", "off=0|on=1",
-       "no"},
+      {"TPROF_REDACT", [](const Config& c) { return std::uint64_t{c.redact}; }, "1",
+       "off=0|on=1|0=0", "never"},
       {"TPROF_QUOTA", [](const Config& c) { return c.quota; }, "67108864",
        "0=0|1=1|4096=4096|64KiB=65536|64K=65536|3M=3145728|2GB=2147483648|1T=1099511627776|"
        "100B=100|18446744073709551615=18446744073709551615",
