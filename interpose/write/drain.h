@@ -82,17 +82,6 @@ bool first_of(std::uint64_t (&named)[N], std::uint32_t lane) {
   return first;
 }
 
-// Names the lane of a stream for viewers.
-inline void name_stream_lane(Text& out, const View& view, FileLines& file, std::uint32_t stream) {
-  const std::uint32_t lane = stream == kStreamUnknown ? kMaxStreams + 1 : stream;
-  if (first_of(file.stream_lane, lane)) device_lane_line(out, view, lane);
-}
-
-// Names the lane of a device's computation.
-inline void name_device_lane(Text& out, const View& view, FileLines& file, std::uint32_t device) {
-  if (device < 64 && first_of(file.device_lane, device)) busy_lane_line(out, view, device);
-}
-
 // Names the lane of thread `i`, or of its ranges, in a window's file that does not have the name
 // yet. (The rank file gets it from the thread's record.)
 inline void name_thread_lane(Text& out, const View& view, const Progress& p, FileLines& file,
@@ -418,7 +407,8 @@ class Drain {
     if (window == 0 || !is_named(r.dtype, r.bucket)) return;  // its call has no line either
     const std::uint32_t stream = stream_number(next, r.stream);
     const Place at = place(window);
-    name_stream_lane(at.out, view, at.file, stream);
+    const std::uint32_t lane = stream == kStreamUnknown ? kMaxStreams + 1 : stream;
+    if (first_of(at.file.stream_lane, lane)) device_lane_line(at.out, view, lane);
     event_line(at, [&](Text& to) { device_line(to, view, r, stream); });
   }
 
@@ -450,7 +440,9 @@ class Drain {
     const Place at = place(window);
     const std::uint64_t quota = view.head().quota;
     if (quota != 0 && at.file.event_bytes + kMostBytes > quota) return;
-    name_device_lane(at.out, view, at.file, device);
+    if (device < 64 && first_of(at.file.device_lane, device)) {
+      busy_lane_line(at.out, view, device);
+    }
     event_line(at, [&](Text& to) { busy_line(to, view, device, from_ns, to_ns, unsure); });
   }
 

@@ -190,15 +190,20 @@ inline void call_args(Text& out, const View& view, const Record& r, std::uint32_
   site_arg(out, r);
 }
 
-// Begins the line of a call: X, or B with unfinished:true if it never returned.
+// Begins an event, after its name and category: X, or B if it never ended.
+inline void open_event(Text& out, const View& view, std::uint32_t tid, std::uint64_t start_ns,
+                       std::uint64_t dur_ns, bool unfinished = false) {
+  out << ",\"ph\":\"" << (unfinished ? 'B' : 'X') << "\",\"pid\":" << view.head().line_pid
+      << ",\"tid\":" << tid << ",\"ts\":";
+  timestamp(out, view, start_ns);
+  if (!unfinished) (out << ",\"dur\":").micros(dur_ns);
+  out << ",\"args\":{";
+}
+
 inline void open_call_line(Text& out, const View& view, const Record& r, std::string_view name,
                            std::string_view category, std::uint32_t tid, bool unfinished) {
-  out << "{\"name\":\"" << name << "\",\"cat\":\"" << category << "\",\"ph\":\""
-      << (unfinished ? 'B' : 'X') << "\",\"pid\":" << view.head().line_pid << ",\"tid\":" << tid
-      << ",\"ts\":";
-  timestamp(out, view, r.start_ns);
-  if (!unfinished) (out << ",\"dur\":").micros(r.dur_ns);
-  out << ",\"args\":{";
+  out << "{\"name\":\"" << name << "\",\"cat\":\"" << category << '"';
+  open_event(out, view, tid, r.start_ns, r.dur_ns, unfinished);
   result_args(out, r, unfinished);
 }
 
@@ -216,11 +221,8 @@ inline void call_line(Text& out, const View& view, const Record& r, std::uint32_
 [[gnu::cold]] inline void life_line(Text& out, const View& view, const Record& r, std::uint32_t tid,
                                     bool unfinished) {
   out << "{\"cat\":\"" << kLifeCategory << "\",\"name\":\"" << view.any_function_name(r.dtype)
-      << "\",\"ph\":\"" << (unfinished ? 'B' : 'X') << "\",\"pid\":" << view.head().line_pid
-      << ",\"tid\":" << tid << ",\"ts\":";
-  timestamp(out, view, r.start_ns);
-  if (!unfinished) (out << ",\"dur\":").micros(r.dur_ns);
-  out << ",\"args\":{";
+      << '"';
+  open_event(out, view, tid, r.start_ns, r.dur_ns, unfinished);
   result_args(out, r, unfinished);
   out << "\"comm\":";
   out.number_or_null(r.comm != 0, r.comm) << ",\"id\":";
@@ -267,11 +269,8 @@ inline std::string_view timed_name(const View& view, std::uint8_t function) {
 // The category comes first, so that no reader takes it for a call, which has its own line.
 inline void device_line(Text& out, const View& view, const Record& r, std::uint32_t stream) {
   const bool launch = r.dtype == kMetaLaunch;
-  out << "{\"cat\":\"" << kDeviceCategory << "\",\"name\":\"" << timed_name(view, r.dtype)
-      << "\",\"ph\":\"X\",\"pid\":" << view.head().line_pid << ",\"tid\":" << kDeviceLane + stream
-      << ",\"ts\":";
-  timestamp(out, view, r.start_ns) << ",\"dur\":";
-  out.micros(r.dur_ns) << ",\"args\":{";
+  out << "{\"cat\":\"" << kDeviceCategory << "\",\"name\":\"" << timed_name(view, r.dtype) << '"';
+  open_event(out, view, kDeviceLane + stream, r.start_ns, r.dur_ns);
   if (launch) {
     out << "\"graph\":" << r.comm;
   } else if (is_copy(r.bucket)) {
@@ -295,12 +294,9 @@ inline void busy_lane_line(Text& out, const View& view, std::uint32_t device) {
 
 inline void busy_line(Text& out, const View& view, std::uint32_t device, std::uint64_t from_ns,
                       std::uint64_t to_ns, bool unsure) {
-  out << "{\"cat\":\"" << kBusyCategory
-      << "\",\"name\":\"compute\",\"ph\":\"X\",\"pid\":" << view.head().line_pid
-      << ",\"tid\":" << kBusyLane + device << ",\"ts\":";
-  timestamp(out, view, from_ns) << ",\"dur\":";
-  out.micros(to_ns - from_ns) << ",\"args\":{\"device\":" << device
-                              << (unsure ? ",\"unsure\":true}},\n" : "}},\n");
+  out << "{\"cat\":\"" << kBusyCategory << "\",\"name\":\"compute\"";
+  open_event(out, view, kBusyLane + device, from_ns, to_ns - from_ns);
+  out << "\"device\":" << device << (unsure ? ",\"unsure\":true}},\n" : "}},\n");
 }
 
 inline void device_clock_line(Text& out, const View& view, const Record& r) {

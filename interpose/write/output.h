@@ -37,9 +37,7 @@ class Output {
   // Writes lines of the session with put(text, view).
   template <typename Put>
   void put(Put&& put) {
-    lines_.begin();
-    put(lines_.out(), lines_.view);
-    lines_.flush();
+    lines_.put([&](Text& out) { put(out, lines_.view); });
   }
   // Writes the ledger, communicators, footer and the end of the array after the committed offset.
   // Later calls overwrite them, followed by a new end. Returns false, and changes nothing, if it

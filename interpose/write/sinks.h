@@ -1,6 +1,10 @@
 // The sinks of the writer, and their list.
 #pragma once
 
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
@@ -15,7 +19,6 @@
 #include "interpose/format/windows.h"
 #include "interpose/write/line_batch.h"
 #include "interpose/write/metric_lanes.h"
-#include "interpose/write/metric_sources.h"
 
 namespace tprof {
 
@@ -67,6 +70,11 @@ class EndedEpochs : public Sink {
   std::uint32_t epochs_ = 0;
 };
 
+inline std::uint64_t nanoseconds(const timeval& t) {
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(t.tv_usec) * 1'000;
+}
+
 // The lanes of the process's metrics (TPROF_METRICS), in the open window.
 class MetricsSink : public Sink {
  public:
@@ -75,7 +83,8 @@ class MetricsSink : public Sink {
     if (start.metrics.every_ns == 0) return;
     every_ns_ = start.metrics.every_ns;
     next_ns_ = start.now_ns;
-    sources_.open("");
+    status_ = open_file("/proc/self/status", O_RDONLY);
+    io_ = open_file("/proc/self/io", O_RDONLY);
     tick_at(lines, start.now_ns);
   }
   void tick(LineBatch& lines, const ClockAnchor& now) { tick_at(lines, now.mono_ns); }
@@ -88,7 +97,12 @@ class MetricsSink : public Sink {
     const bool soon = last_.at_ns != kNotRead && now_ns - last_.at_ns < kShortestMetricsNs;
     if (every_ns_ != 0 && !soon) read(lines, now_ns);
   }
-  void leave() { sources_.close(); }
+  void leave() {
+    for (OwnFile* file : {&status_, &io_}) {
+      if (file->still_ours()) close(file->fd);
+      *file = {};
+    }
+  }
 
  private:
   void tick_at(LineBatch& lines, std::uint64_t now_ns) {
@@ -103,19 +117,37 @@ class MetricsSink : public Sink {
     const bool goes_on = window == window_;
     window_ = window;
     if (window == 0) return;
-    const ProcessMetrics before = last_;
-    sources_.read(last_);
-    lines.begin();
-    metrics::each_lane(goes_on ? &before : nullptr, last_, "",
-                       [&](const Counter& c) { lines.metric(c, last_.at_ns); });
-    lines.flush();
+    const ProcessMetrics before = std::exchange(last_, {.at_ns = tprof::now_ns()});
+    read_usage(last_);
+    metrics::parse_status(text_of(status_), last_);
+    metrics::parse_io(text_of(io_), last_);
+    lines.put([&](Text&) {
+      metrics::each_lane(goes_on ? &before : nullptr, last_, "",
+                         [&](const Counter& c) { lines.metric(c, last_.at_ns); });
+    });
+  }
+
+  // The CPU time of all threads; getrusage is finer than the clock ticks of /proc/self/stat.
+  static void read_usage(ProcessMetrics& to) {
+    rusage usage{};
+    if (getrusage(RUSAGE_SELF, &usage) != 0) return;
+    to.user_ns = nanoseconds(usage.ru_utime);
+    to.system_ns = nanoseconds(usage.ru_stime);
+    to.major_faults = static_cast<std::uint64_t>(usage.ru_majflt);
+  }
+  // Empty if the program has closed the file.
+  std::string_view text_of(const OwnFile& file) {
+    return file.still_ours() ? metrics::whole_text(file.fd, buffer_) : std::string_view();
   }
 
   std::uint64_t next_ns_ = UINT64_MAX;  // never
   std::uint64_t every_ns_ = 0;
   std::uint32_t window_ = 0;
   ProcessMetrics last_;
-  metrics::Sources sources_;
+  // They stay open: a program that closes its lowest descriptors relies on the numbers of its next
+  // open().
+  OwnFile status_, io_;
+  char buffer_[std::size_t{16} << 10];  // enough for 1,500 groups
 };
 
 // The program's allocated memory (TPROF_MEMORY), as lanes in the open window: a value whenever it
@@ -187,20 +219,18 @@ class Ledgers : public Sink {
       every_ns_ = std::min(2 * every_ns_, kLongestNs);
       write(lines, now, "interval");
     } else if (stepped(last_clock_, now)) {
-      lines.begin();
-      clock_line(lines.out(), lines.view, now);
-      lines.flush();
+      lines.put([&](Text& out) { clock_line(out, lines.view, now); });
       last_clock_ = now;
     }
   }
   void write(LineBatch& lines, const ClockAnchor& clock, std::string_view reason) {
     last_ns_ = clock.mono_ns;
     last_clock_ = clock;
-    lines.begin();
-    clock_line(lines.out(), lines.view, clock);
-    lines.ledger(clock.mono_ns, reason, false);
-    lines.needs_to_close(lines.out().size());
-    lines.flush();
+    lines.put([&](Text& out) {
+      clock_line(out, lines.view, clock);
+      lines.ledger(clock.mono_ns, reason, false);
+      lines.needs_to_close(out.size());
+    });
   }
 
  private:

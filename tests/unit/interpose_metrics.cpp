@@ -1,41 +1,30 @@
-// write/: what is read from planted files, and what lanes show of two readings.
-#include <fcntl.h>
-#include <unistd.h>
-
+// write/: what files of /proc say, and what lanes show of two readings.
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "catch2.h"
 #include "interpose/write/metric_lanes.h"
-#include "interpose/write/metric_sources.h"
-#include "planted_root.h"
 #include "read/node_metrics.h"
 
 using namespace tprof;
 using namespace tprof::metrics;
-using namespace tprof::test;
 
 namespace {
 
 constexpr std::uint64_t kKiB = 1024;
 
-void plant_all(const Root& root) {
-  root.plant("/proc/self/status",
-             "Name:\tThreads: 99\nVmHWM:\t   9000 kB\nVmRSS:\t    1728 kB\nRssAnon:\t     112 kB\n"
-             "RssFile:\t    1616 kB\nThreads:\t17\nvoluntary_ctxt_switches:\t0\n");
-  root.plant("/proc/self/io",
-             "rchar: 6976\nwchar: 11\nread_bytes: 4096\nwrite_bytes: 33554432\n"
-             "cancelled_write_bytes: 512\n");
-}
+constexpr std::string_view kStatus =
+    "Name:\tThreads: 99\nVmHWM:\t   9000 kB\nVmRSS:\t    1728 kB\nRssAnon:\t     112 kB\n"
+    "RssFile:\t    1616 kB\nThreads:\t17\nvoluntary_ctxt_switches:\t0\n";
+constexpr std::string_view kIo =
+    "rchar: 6976\nwchar: 11\nread_bytes: 4096\nwrite_bytes: 33554432\n"
+    "cancelled_write_bytes: 512\n";
 
-ProcessMetrics read(const Root& root) {
-  const auto sources = std::make_unique<Sources>();
-  sources->open(root.folder.c_str());
+ProcessMetrics read(std::string_view status, std::string_view io) {
   ProcessMetrics m;
-  sources->read(m);
-  sources->close();
+  parse_status(status, m);
+  parse_io(io, m);
   return m;
 }
 
@@ -55,10 +44,8 @@ Shown shown(const Reading* before, const Reading& now) {
 
 }  // namespace
 
-TEST_CASE("a reading of the process has the planted numbers") {
-  const Root root;
-  plant_all(root);
-  const ProcessMetrics m = read(root);
+TEST_CASE("a reading of the process has the numbers of its files") {
+  const ProcessMetrics m = read(kStatus, kIo);
   CHECK(m.resident == 1728 * kKiB);
   CHECK(m.file == 1616 * kKiB);
   CHECK(m.threads == 17);
@@ -67,41 +54,12 @@ TEST_CASE("a reading of the process has the planted numbers") {
 }
 
 TEST_CASE("what a system does not tell of a process is not known") {
-  const Root empty;
-  const ProcessMetrics m = read(empty);
+  const ProcessMetrics m = read("", "");
   const auto first = &ProcessMetrics::resident;
   for (const auto number : {first, &ProcessMetrics::file, &ProcessMetrics::threads,
                             &ProcessMetrics::read_bytes, &ProcessMetrics::written_bytes}) {
     CHECK(m.*number == kNotRead);
   }
-  CHECK(m.user_ns != kNotRead);  // does not come from files
-}
-
-TEST_CASE("a file that the program has closed tells nothing, whatever has its number now") {
-  const Root root;
-  plant_all(root);
-  const auto sources = std::make_unique<Sources>();
-  sources->open(root.folder.c_str());
-  root.plant("/data", "VmRSS:\t 5 kB\n");
-  const int data = open((root.folder + "/data").c_str(), O_RDONLY);
-  std::vector<int> taken;
-  for (int fd = 3; fd < 200; ++fd) {
-    char path[512] = {};
-    const std::string link = "/proc/self/fd/" + std::to_string(fd);
-    if (readlink(link.c_str(), path, sizeof path - 1) < 0) continue;
-    if (std::string(path) != root.folder + "/proc/self/status") continue;
-    dup2(data, fd);
-    taken.push_back(fd);
-  }
-  REQUIRE(taken.size() == 1);
-  ProcessMetrics m;
-  sources->read(m);
-  CHECK(m.resident == kNotRead);
-  CHECK(m.read_bytes == 4096);
-  sources->close();
-  CHECK(fcntl(taken[0], F_GETFD) >= 0);  // it is the program's
-  close(taken[0]);
-  close(data);
 }
 
 TEST_CASE("lanes show levels as they are, what grows in a second, and shares with a decimal") {
