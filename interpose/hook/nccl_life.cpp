@@ -5,9 +5,9 @@
 #include "interpose/api/results.h"
 #include "interpose/device/group_times.h"
 #include "interpose/hook/wrapper.h"
-#include "interpose/life/life.h"
 #include "interpose/record/communicators.h"
 #include "interpose/record/phases.h"
+#include "interpose/session/coverage.h"
 
 using tprof::accepted;
 using tprof::DepthGuard;
@@ -41,8 +41,9 @@ ncclResult_t init_rank(Thread& t, Fn fn, ncclComm_t* comm, int nranks, int rank,
   ncclComm_t handle = accepted(result) && comm != nullptr ? *comm : nullptr;
   std::uint32_t made = 0;
   if (handle != nullptr) {
-    made = comms::add(handle, {{id}, nranks, rank, t.device, name});
-    tprof::session::note_loaded_objects();
+    made = comms::add(handle, comms::identified(id, name, nranks, rank, t.device));
+    // Other libraries that move data are probably loaded by now.
+    tprof::coverage::note_objects();
   }
   phase.returned(result, made, handle);
   return result;
@@ -67,27 +68,27 @@ ncclResult_t make_child(Thread& t, ncclComm_t comm, const Birth& birth, const vo
   const std::uint32_t parent = comms::find(t, comm, real_address);
   // All ranks of the parent call it, even those that get no child, so the ordinal is the same.
   const std::uint32_t ordinal = parent == 0 ? 0 : comms::next_ordinal(parent, birth.kind);
-  comms::Ids ids{.id = 0, .birth = comms::birth_of(birth.kind, ordinal, birth.colour)};
-  if (birth.unique_id != nullptr) ids.alias = comms::id_of(*birth.unique_id);
+  tprof::Communicator child = comms::identified(0, config_name(birth.config));
+  child.birth = comms::birth_of(birth.kind, ordinal, birth.colour);
+  child.parent = parent;
+  if (birth.unique_id != nullptr) child.alias = comms::id_of(*birth.unique_id);
   const auto* entry = tprof::session::mapping().view().comm(parent);
   if (entry != nullptr && entry->id != 0) {
-    ids.id = comms::child_id(entry->id, ids.birth);
+    child.id = comms::child_id(entry->id, child.birth);
   } else {
-    std::swap(ids.id, ids.alias);  // the id that new ranks use, if there is one
+    std::swap(child.id, child.alias);  // the id that new ranks use, if there is one
   }
-  ids.parent = parent;
   const std::int32_t of_parent = birth.nranks > 0 || parent == 0 ? 0 : comms::state(parent).nranks;
   comms::OpenPhase phase(t, {.fn = birth.fn,
                              .comm = parent,
-                             .id = birth.place == nullptr ? 0 : ids.id,
+                             .id = birth.place == nullptr ? 0 : child.id,
                              .seq = ordinal,
                              .nranks = std::max(of_parent + birth.nranks, 0)});
   const ncclResult_t result = real();
   if (accepted(result) && parent != 0) {
     comms::take_ordinal(parent, birth.kind);
     if (birth.place != nullptr) {
-      comms::add_child({birth.place, ids, t.group, config_name(birth.config)},
-                       result == ncclSuccess, real_address);
+      comms::add_child({birth.place, child, t.group}, result == ncclSuccess, real_address);
     }
   }
   phase.returned(result, 0, comm, birth.place);
@@ -186,7 +187,7 @@ WRAPPER(ncclCommInitAll, (ncclComm_t * comm, int ndev, const int* devlist), (com
           const ncclResult_t result = call();
           for (int i = 0; accepted(result) && comm != nullptr && i < ndev; ++i) {
             const int device = devlist == nullptr ? i : devlist[i];
-            comms::add(comm[i], {{id}, ndev, i, device, nullptr});
+            comms::add(comm[i], comms::identified(id, nullptr, ndev, i, device));
           }
           phase.returned(result);
           return result;
@@ -228,9 +229,9 @@ WRAPPER(ncclCommGrow,
           comms::OpenPhase phase(*t, {.fn = fn, .id = alias, .nranks = nranks, .rank = rank});
           const ncclResult_t result = call();
           if (accepted(result) && newcomm != nullptr && id != nullptr) {
-            comms::add_child({newcomm, {alias}, t->group, config_name(config)},
-                             result == ncclSuccess, address);
-            tprof::session::note_loaded_objects();
+            const tprof::Communicator entry = comms::identified(alias, config_name(config));
+            comms::add_child({newcomm, entry, t->group}, result == ncclSuccess, address);
+            tprof::coverage::note_objects();
           }
           phase.returned(result, 0, nullptr, newcomm);
           return result;

@@ -330,10 +330,6 @@ void late_call() {
   close_file();
 }
 
-void note_loaded_objects() {
-  if (started()) coverage::note_objects();
-}
-
 bool to_be_closed() {
   return started() && !closed() && mapping().head().pid == syscall(SYS_getpid);
 }

@@ -6,9 +6,6 @@
 
 namespace tprof::session {
 
-// A communicator was made: other libraries that move data are probably loaded by now.
-[[gnu::cold]] void note_loaded_objects();
-
 // True if the calling process has a session to close: not in a child of vfork, which shares our
 // memory, and not if it is not traced.
 bool to_be_closed();

@@ -22,18 +22,6 @@ namespace {
 
 constinit SharedMap<std::uint32_t> g_index{LockOrder::handles};
 
-std::uint32_t append(const Communicator& entry, ncclComm_t handle) {
-  return tables::append(session::mapping().head().comms, entry, kMax, [&](std::uint32_t i) {
-    State& s = g_state[i];
-    s.handle = handle;
-    s.nranks = entry.nranks;
-    s.rank = entry.rank;
-    s.seq.store(0, std::memory_order_relaxed);
-    for (auto& ordinal : s.children) ordinal.store(0, std::memory_order_relaxed);
-    s.peers.store(nullptr, std::memory_order_relaxed);
-  });
-}
-
 Communicator* entry_of(std::uint32_t index) {
   return const_cast<Communicator*>(session::mapping().view().comm(index));
 }
@@ -62,20 +50,29 @@ std::uint64_t birth_of(ChildKind kind, std::uint32_t ordinal, std::int64_t colou
   return mix64(h ^ static_cast<std::uint64_t>(colour));
 }
 
-std::uint32_t add(ncclComm_t handle, const Identity& identity) {
+Communicator identified(std::uint64_t id, const char* name, std::int32_t nranks, std::int32_t rank,
+                        std::int32_t device) {
   Communicator entry{};
-  entry.id = identity.ids.id;
-  entry.alias = identity.ids.alias;
-  entry.birth = identity.ids.birth;
-  entry.parent = identity.ids.parent;
-  entry.nranks = identity.nranks;
-  entry.rank = identity.rank;
-  entry.device = identity.device;
-  if (identity.name != nullptr) {
-    entry.has_name = true;
-    std::strncpy(entry.name, identity.name, sizeof entry.name - 1);
-  }
-  const std::uint32_t index = append(entry, handle);
+  entry.id = id;
+  entry.nranks = nranks;
+  entry.rank = rank;
+  entry.device = device;
+  entry.has_name = name != nullptr;
+  if (name != nullptr) std::strncpy(entry.name, name, sizeof entry.name - 1);
+  return entry;
+}
+
+std::uint32_t add(ncclComm_t handle, const Communicator& entry) {
+  const auto prepare = [&](std::uint32_t i) {
+    State& s = g_state[i];
+    s.handle = handle;
+    s.nranks = entry.nranks;
+    s.rank = entry.rank;
+    s.seq.store(0, std::memory_order_relaxed);
+    for (auto& ordinal : s.children) ordinal.store(0, std::memory_order_relaxed);
+    s.peers.store(nullptr, std::memory_order_relaxed);
+  };
+  const std::uint32_t index = tables::append(session::mapping().head().comms, entry, kMax, prepare);
   if (index == 0) coverage::note(Note::comm_shared, "ncclComm_t");
   if (index == 0 || !g_index.insert(handle, index)) return 0;
   g_switches.comm_epoch.fetch_add(1, std::memory_order_release);
@@ -111,21 +108,8 @@ namespace {
 
 Lock g_lock{LockOrder::children};  // guards the expected children and first uses of handles
 
-// A child that has no handle yet.
-struct Expected {
-  Child child;
-  char name[sizeof Communicator::name];  // child.name points into the caller's configuration
-};
-Pages<Expected> g_expected;
+Pages<Child> g_expected;                       // children that have no handle yet
 std::atomic<std::size_t> g_expected_count{0};  // the list's size, readable without the lock
-
-void expect(const Child& child) {
-  Expected e{child, {}};
-  if (child.name != nullptr) std::strncpy(e.name, child.name, sizeof e.name - 1);
-  const LockGuard guard(g_lock);
-  g_expected.push_back(e);
-  g_expected_count = g_expected.size();
-}
 
 // The caller holds the lock.
 template <typename F>
@@ -144,19 +128,19 @@ bool ask(const void* real, const char* name, ncclComm_t handle, std::int32_t& va
   value = answer;
   return true;
 }
-bool ask(const void* real, ncclComm_t handle, Identity& identity) {
+bool ask(const void* real, ncclComm_t handle, Communicator& entry) {
   std::int32_t state = ncclInProgress;
   return ask(real, "ncclCommGetAsyncError", handle, state) && state == ncclSuccess &&
-         ask(real, "ncclCommCount", handle, identity.nranks) &&
-         ask(real, "ncclCommUserRank", handle, identity.rank) &&
-         ask(real, "ncclCommCuDevice", handle, identity.device);
+         ask(real, "ncclCommCount", handle, entry.nranks) &&
+         ask(real, "ncclCommUserRank", handle, entry.rank) &&
+         ask(real, "ncclCommCuDevice", handle, entry.device);
 }
 
 // Returns the child with that place, or whose place holds `handle`, or the only expected one; else
 // null.
-Expected* expected_as(ncclComm_t handle, const ncclComm_t* place) {
-  for (Expected& e : g_expected) {
-    if (place != nullptr ? place == e.child.place : holds(e.child.place, handle)) return &e;
+Child* expected_as(ncclComm_t handle, const ncclComm_t* place) {
+  for (Child& child : g_expected) {
+    if (place != nullptr ? place == child.place : holds(child.place, handle)) return &child;
   }
   return g_expected.size() == 1 ? g_expected.begin() : nullptr;
 }
@@ -166,21 +150,20 @@ Expected* expected_as(ncclComm_t handle, const ncclComm_t* place) {
 // library's answers are known.
 std::uint32_t add_on_first_use(ncclComm_t handle, const void* real, bool or_unknown,
                                const ncclComm_t* place = nullptr) {
-  Identity identity{};
-  if (!ask(real, handle, identity)) return 0;
+  Communicator asked{};
+  if (!ask(real, handle, asked)) return 0;
   const LockGuard guard(g_lock);
   // Another thread may have been first.
   if (const std::uint32_t index = index_of(handle)) return index;
-  if (Expected* e = expected_as(handle, place)) {
-    identity.ids = e->child.ids;
-    if (e->child.name != nullptr) identity.name = e->name;
-    const std::uint32_t index = add(handle, identity);
-    if (index != 0) forget_if([&](const Expected& any) { return &any == e; });
-    return index;
-  }
-  if (!or_unknown) return 0;
-  const std::uint32_t index = add(handle, identity);
-  if (index != 0) coverage::note(Note::comm_unknown, "ncclComm_t");
+  const Child* child = expected_as(handle, place);
+  if (child == nullptr && !or_unknown) return 0;
+  Communicator entry = child == nullptr ? Communicator{} : child->entry;
+  entry.nranks = asked.nranks;
+  entry.rank = asked.rank;
+  entry.device = asked.device;
+  const std::uint32_t index = add(handle, entry);
+  if (index != 0 && child == nullptr) coverage::note(Note::comm_unknown, "ncclComm_t");
+  if (index != 0) forget_if([&](const Child& any) { return &any == child; });
   return index;
 }
 
@@ -208,13 +191,17 @@ void end(ncclComm_t handle, const void* real) {
   if (handle != nullptr && g_expected_count != 0 && index_of(handle) == 0 &&
       add_on_first_use(handle, real, false) == 0) {
     const LockGuard guard(g_lock);
-    forget_if([&](const Expected& e) { return holds(e.child.place, handle); });
+    forget_if([&](const Child& child) { return holds(child.place, handle); });
   }
   remove(handle);
 }
 
 void add_child(const Child& child, bool ready, const void* real) {
-  expect(child);
+  {
+    const LockGuard guard(g_lock);
+    g_expected.push_back(child);
+    g_expected_count = g_expected.size();
+  }
   if (ready && child.group == 0 && *child.place != nullptr) {
     add_on_first_use(*child.place, real, false, child.place);
   }
@@ -226,10 +213,10 @@ void add_children_of(std::uint32_t group, bool ready, const void* real) {
   Pages<ncclComm_t*> made;
   {
     const LockGuard guard(g_lock);
-    for (Expected& e : g_expected) {
-      if (e.child.group != group) continue;
-      e.child.group = 0;
-      made.push_back(e.child.place);  // still valid memory: its group ends in this call
+    for (Child& child : g_expected) {
+      if (child.group != group) continue;
+      child.group = 0;
+      made.push_back(child.place);  // still valid memory: its group ends in this call
     }
   }
   for (const ncclComm_t* place : made) {

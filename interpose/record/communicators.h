@@ -50,24 +50,12 @@ inline std::uint64_t child_id(std::uint64_t parent, std::uint64_t birth) {
   return mix64(parent ^ birth);
 }
 
-// The ids of a communicator: see format/ring_file.h.
-struct Ids {
-  std::uint64_t id;
-  std::uint64_t alias = 0;
-  std::uint64_t birth = 0;
-  std::uint32_t parent = 0;
-};
-
-struct Identity {
-  Ids ids;
-  std::int32_t nranks;
-  std::int32_t rank;
-  std::int32_t device;
-  const char* name;  // commName, or null
-};
+// `name`: commName, or null.
+Communicator identified(std::uint64_t id, const char* name, std::int32_t nranks = 0,
+                        std::int32_t rank = 0, std::int32_t device = 0);
 // Adds a new communicator. Returns its index; 0 if the table is full or there is no memory, which
 // the coverage then reports.
-std::uint32_t add(ncclComm_t handle, const Identity& identity);
+std::uint32_t add(ncclComm_t handle, const Communicator& entry);
 // Removes a communicator that is gone.
 void remove(ncclComm_t handle);
 // Returns the index of a known handle, or 0.
@@ -114,9 +102,8 @@ inline std::uint32_t find(Thread& t, ncclComm_t handle, const void* real) {
 // when the group ends, or (non-blocking) later. `group`: the thread's group, 0: none.
 struct Child {
   ncclComm_t* place;
-  Ids ids;
+  Communicator entry;  // without ranks and device, which NCCL tells once it has a handle
   std::uint32_t group;
-  const char* name;  // commName, or null
 };
 // `ready`: NCCL returned ncclSuccess. While it is ncclInProgress, NCCL must not be asked about it.
 void add_child(const Child& child, bool ready, const void* real);

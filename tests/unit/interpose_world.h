@@ -71,7 +71,7 @@ class World {
   ncclComm_t communicator(int nranks, int rank = 0) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): never dereferenced
     auto* handle = reinterpret_cast<ncclComm_t>(handles_ += 64);
-    comms::add(handle, {{mix64(handles_)}, nranks, rank, 0, nullptr});
+    comms::add(handle, comms::identified(mix64(handles_), nullptr, nranks, rank));
     return handle;
   }
 

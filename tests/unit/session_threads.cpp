@@ -48,7 +48,8 @@ ncclComm_t handle(std::uintptr_t number) {
 }
 
 void make_communicator(ncclComm_t comm, int nranks) {
-  comms::add(comm, {{mix64(reinterpret_cast<std::uintptr_t>(comm))}, nranks, 0, 0, nullptr});
+  comms::add(comm,
+             comms::identified(mix64(reinterpret_cast<std::uintptr_t>(comm)), nullptr, nranks));
 }
 
 void train(std::uintptr_t number, ncclComm_t world, Counts& counts) {
