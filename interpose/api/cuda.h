@@ -150,7 +150,7 @@
     (Allocates{pointer, size, Where::pinned})) \
   X(cuMemFreeHost, 2000, cuMemFreeHost, (void* pointer), (pointer), (Frees{key_of(pointer)})) \
   X(cuMemHostRegister_v2, 6050, cuMemHostRegister, (void* pointer, size_t size, unsigned flags), \
-    (pointer, size, flags), (Pins{pointer, size})) \
+    (pointer, size, flags), (Allocates{&pointer, size, Where::pinned})) \
   X(cuMemHostUnregister, 4000, cuMemHostUnregister, (void* pointer), (pointer), (Frees{key_of(pointer)})) \
   X(cuMemCreate, 10020, cuMemCreate, \
     (CUmemGenericAllocationHandle * handle, size_t size, const CUmemAllocationProp* wanted, unsigned long long flags), \
@@ -197,9 +197,9 @@
   X(cuDevicePrimaryCtxReset_v2, 11000, cuDevicePrimaryCtxReset, kNewestKnown, (CUdevice device), (device), \
     (ContextGoes{device, nullptr})) \
   X(cuDevicePrimaryCtxRelease, 7000, cuDevicePrimaryCtxRelease, 11000, (CUdevice device), (device), \
-    (ContextMayGo{device})) \
+    (ContextGoes{device, nullptr, false})) \
   X(cuDevicePrimaryCtxRelease_v2, 11000, cuDevicePrimaryCtxRelease, kNewestKnown, (CUdevice device), (device), \
-    (ContextMayGo{device}))
+    (ContextGoes{device, nullptr, false}))
 
 // As TPROF_CUDART_UNCOUNTED, with TPROF_DRIVER=1 only: X(..., note). All of their arguments are passed on
 // as they travel, so that no name's meaning matters.

@@ -10,10 +10,16 @@
 
 #include "interpose/api/cuda.h"
 #include "interpose/api/cudart.h"
-#include "interpose/api/cupti.h"
 #include "interpose/api/nccl.h"
 #include "interpose/base/hash.h"
 #include "interpose/format/ring_file.h"
+
+// Functions that make a program CUPTI's client: X(function, since). Their wrappers only pass the
+// call on, unless TPROF_TIMING=cupti made us the client (hook/cupti.cpp).
+#define TPROF_CUPTI(X)        \
+  X(cuptiSubscribe, 4000)     \
+  X(cuptiSubscribe_v2, 13000) \
+  X(cuptiActivityRegisterCallbacks, 6000)
 
 namespace tprof {
 

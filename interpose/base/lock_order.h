@@ -11,32 +11,29 @@ namespace tprof {
 // calls off the hot path: the first of its kind, or one that makes or destroys something. "ours": a
 // thread of the library, at nice 10. No lock is held during a write or a call of the CUDA driver
 // unless the row says so.
-#define TPROF_LOCKS(X)                                                                             \
-  X(start)        /* calls, once: reads settings, makes the mapping, starts the writer */          \
-  X(since)        /* tprof_totals, tprof_reset; ours, for `tprof ctl reset`: copies of 75 KiB */   \
-  X(ended)        /* tprof_reset adds a line; ours takes them */                                   \
-  X(windows)      /* cudaProfilerStart and Stop; ours, for `tprof ctl`: a few stores */            \
-  X(objects)      /* calls, ours, and threads that fork: over the loader's list */                 \
-  X(children)     /* calls: a communicator's first use */                                          \
-  X(allocations)  /* calls that allocate and free, with TPROF_MEMORY */                            \
-  X(graphs)       /* calls: captures and their graphs */                                           \
-  X(sites)        /* calls: the first from a place */                                              \
-  X(site_objects) /* the same */                                                                   \
-  X(scopes)       /* calls: the first scope of a name ends */                                      \
-  X(tables)       /* calls: a communicator, graph or place is entered */                           \
-  X(areas)        /* calls: the first of a thread */                                               \
-  X(growing)      /* calls, and ours for device times: fallocate of the ring file, in memory or */ \
-                  /* in time (in_time.h) */                                                        \
-  X(range_names)  /* NVTX's users, which register a name */                                        \
-  X(exit_key)     /* calls: the first of a thread */                                               \
-  X(handles)      /* calls: a handle is entered or leaves */                                       \
-  X(coverage)     /* calls, ours: 48 names */                                                      \
-  X(serving)      /* calls: a library's first */                                                   \
-  X(callers)      /* the same */                                                                   \
-  X(unwinding)    /* calls: a return address's first of a thread */                                \
-  X(cupti)        /* ours, and threads that ask for CUPTI, 1 s at most. Over questions to CUPTI */ \
-  X(host_memory)  /* calls that allocate and free host memory */                                   \
-  X(memory)       /* any thread that needs memory of the library: mprotect, seldom */
+#define TPROF_LOCKS(X)                                                                            \
+  X(start)       /* calls, once: reads settings, makes the mapping, starts the writer */          \
+  X(since)       /* tprof_totals, tprof_reset; ours, for `tprof ctl reset`: copies of 75 KiB */   \
+  X(ended)       /* tprof_reset adds a line; ours takes them */                                   \
+  X(windows)     /* cudaProfilerStart and Stop; ours, for `tprof ctl`: a few stores */            \
+  X(objects)     /* calls, ours, and threads that fork: over the loader's list */                 \
+  X(children)    /* calls: a communicator's first use */                                          \
+  X(allocations) /* calls that allocate and free, with TPROF_MEMORY */                            \
+  X(graphs)      /* calls: captures and their graphs */                                           \
+  X(sites)       /* calls: the first from a place */                                              \
+  X(scopes)      /* calls: the first scope of a name ends */                                      \
+  X(tables)      /* calls: a communicator, graph or place is entered */                           \
+  X(areas)       /* calls: the first of a thread */                                               \
+  X(growing)     /* calls, and ours for device times: fallocate of the ring file, in memory or */ \
+                 /* in time (in_time.h) */                                                        \
+  X(range_names) /* NVTX's users, which register a name */                                        \
+  X(handles)     /* calls: a handle is entered or leaves */                                       \
+  X(coverage)    /* calls, ours: 48 names */                                                      \
+  X(serving)     /* calls: a library's first */                                                   \
+  X(callers)     /* the same */                                                                   \
+  X(unwinding)   /* calls: a return address's first of a thread */                                \
+  X(cupti)       /* ours, and threads that ask for CUPTI, 1 s at most. Over questions to CUPTI */ \
+  X(host_memory) /* calls that allocate and free host memory */
 
 enum class LockOrder : std::uint8_t {
 #define X(name) name,

@@ -25,8 +25,7 @@ HostMemory host_memory_of(Bucket bucket, const CopyArgs& a, bool captured) {
   return driver::host_memory(host);
 }
 
-}  // namespace
-
+// The driver is not asked about a captured call.
 driver::Direction direction_of(const CopyArgs& a, bool captured) {
   if (is_named(a.kind)) [[likely]] {
     const Bucket bucket = kDirections[a.kind];
@@ -37,15 +36,12 @@ driver::Direction direction_of(const CopyArgs& a, bool captured) {
   return asked;
 }
 
-namespace {
-
 bool wants_line(Bucket bucket) {
   return kBuckets[static_cast<std::size_t>(bucket)].lines ||
          session::config().events == EventLines::all;
 }
 
-}  // namespace
-
+// Fills the call's record, and determines its ledger row.
 void open_copy(Thread& t, OpenCall& call, std::uint8_t function, const OneCopy& copy,
                bool captured) {
   Record& r = call.open(t, wants_line(copy.bucket));
@@ -66,6 +62,12 @@ void open_copy(Thread& t, OpenCall& call, std::uint8_t function, const OneCopy& 
   call.in.row = expect_row(t, call.in.key);
 }
 
+std::size_t as_size(RawArg w) {
+  return reinterpret_cast<std::size_t>(w);
+}
+
+}  // namespace
+
 [[gnu::flatten]] void begin_copy(Thread& t, OpenCall& call, std::uint8_t function,
                                  const CopyArgs& a) {
   call.enter(t, false);
@@ -74,13 +76,6 @@ void open_copy(Thread& t, OpenCall& call, std::uint8_t function, const OneCopy& 
   open_copy(t, call, function, {bucket, host, a.bytes, a.stream, a.sync}, captured);
   call.start(t, function);
 }
-
-namespace {
-
-std::size_t as_size(RawArg w) {
-  return reinterpret_cast<std::size_t>(w);
-}
-}  // namespace
 
 Batch copies(RawArg dsts, RawArg srcs, RawArg sizes, RawArg count, RawArg stream) {
   Batch batch{};

@@ -12,9 +12,6 @@
 
 namespace tprof {
 
-// The driver is not asked about a captured call.
-driver::Direction direction_of(const CopyArgs& a, bool captured);
-
 // The recorded facts of a copy, or of a batch's copies in one direction.
 struct OneCopy {
   Bucket bucket;
@@ -23,10 +20,6 @@ struct OneCopy {
   cudaStream_t stream;
   bool sync;
 };
-// Fills the call's record, and determines its ledger row.
-void open_copy(Thread& t, OpenCall& call, std::uint8_t function, const OneCopy& copy,
-               bool captured);
-
 void begin_copy(Thread& t, OpenCall& call, std::uint8_t function, const CopyArgs& a);
 
 template <Fn kFunction, typename F>

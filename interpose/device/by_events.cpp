@@ -18,7 +18,7 @@
 #include "interpose/device/results.h"
 #include "interpose/device/streams.h"
 #include "interpose/device/timing.h"
-#include "interpose/real/driver_events.h"
+#include "interpose/real/driver.h"
 #include "interpose/real/stream_gates.h"
 #include "interpose/record/thread.h"
 
@@ -47,17 +47,16 @@ class DeviceClock {
   bool anchor() {
     next_ns_ = now_ns() + kAgainNs;
     if (stream_ == nullptr) {
-      if (!event_driver::device(device_) || !event_driver::make(stream_)) return false;
+      if (!driver::device(device_) || !driver::make(stream_)) return false;
     }
     for (CUevent& event : event_) {
-      if (event == nullptr && !event_driver::make(event)) return false;
+      if (event == nullptr && !driver::make(event)) return false;
     }
     Anchor best;
     if (!measure(best)) return false;
     double device_ns = 0;
     if (current_.event != kNone) {
-      if (!event_driver::elapsed(event_[current_.event], event_[best.event], device_ns))
-        return false;
+      if (!driver::elapsed(event_[current_.event], event_[best.event], device_ns)) return false;
       device_ns += past_[(anchors_ - 1) % kKept].device_ns;
     }
     current_ = best;
@@ -70,7 +69,7 @@ class DeviceClock {
   bool time_of(CUevent reached, std::uint64_t& ns) const {
     double since = 0;
     if (current_.event == kNone) return false;
-    if (!event_driver::elapsed(event_[current_.event], reached, since)) return false;
+    if (!driver::elapsed(event_[current_.event], reached, since)) return false;
     ns = current_.host_ns + static_cast<std::uint64_t>(static_cast<std::int64_t>(since * rate_));
     return true;
   }
@@ -100,14 +99,14 @@ class DeviceClock {
       int mine = 0;
       while (mine == current_.event || mine == best.event) ++mine;
       const std::uint64_t before = now_ns();
-      if (!event_driver::record(event_[mine], stream_)) return false;
-      event_driver::Reached reached{};
+      if (!driver::record(event_[mine], stream_)) return false;
+      driver::Reached reached{};
       std::uint64_t after = 0;
       do {
-        reached = event_driver::reached(event_[mine]);
+        reached = driver::reached(event_[mine]);
         after = now_ns();
-      } while (reached == event_driver::Reached::not_yet && after - before < kPatienceNs);
-      if (reached != event_driver::Reached::yes) return false;
+      } while (reached == driver::Reached::not_yet && after - before < kPatienceNs);
+      if (reached != driver::Reached::yes) return false;
       const std::uint64_t error = (after - before) / 2 + 1;
       if (error < best.error_ns) best = {mine, before + error, error};
     }
@@ -205,15 +204,15 @@ class Reading {
         (pair.order.comm != 0 && std::find(standing_comms_.begin(), standing_comms_.end(),
                                            pair.order.comm) != standing_comms_.end());
     CUevent last = pair.kind == Kind::mark ? pair.begin : pair.end;
-    const auto reached = stands ? event_driver::Reached::not_yet : event_driver::reached(last);
-    if (reached == event_driver::Reached::not_yet) {
+    const auto reached = stands ? driver::Reached::not_yet : driver::reached(last);
+    if (reached == driver::Reached::not_yet) {
       if (!stands) standing_.push_back(pair.stream);
       if (pair.order.comm != 0) standing_comms_.push_back(pair.order.comm);
       if (pair.kind == Kind::mark) exposure_.standing(pair.mark);
       return false;
     }
     std::uint64_t at_ns = 0;
-    const bool known = reached == event_driver::Reached::yes && clock_->time_of(last, at_ns);
+    const bool known = reached == driver::Reached::yes && clock_->time_of(last, at_ns);
     if (pair.kind == Kind::mark) {
       take_mark(pair.mark, known ? at_ns : 0);
     } else if (pair.kind != Kind::tail) {
@@ -229,12 +228,12 @@ class Reading {
     exposure_.mark(mark);
   }
 
-  void take_call(const Pair& pair, event_driver::Reached reached) {
+  void take_call(const Pair& pair, driver::Reached reached) {
     double elapsed = -1;
-    const bool known = reached == event_driver::Reached::yes &&
-                       event_driver::elapsed(pair.begin, pair.end, elapsed);
+    const bool known =
+        reached == driver::Reached::yes && driver::elapsed(pair.begin, pair.end, elapsed);
     if (elapsed < 0) {
-      const bool never = reached == event_driver::Reached::never;
+      const bool never = reached == driver::Reached::never;
       if (pair.kind == Kind::call) lose(never ? TimingLost::unread : TimingLost::device, pair.of);
       if (!known) give_up(kRefused);
       return;
@@ -351,7 +350,6 @@ struct Reader {
   Exposure exposure;
   Reading reading{exposure};
   Computed computed;
-  bool first = true;
 };
 
 Reader* g_reader = nullptr;
@@ -365,7 +363,7 @@ void begin_reading(Exposure& exposure, std::uint64_t now) {
 }
 
 std::size_t read_pool(Pool& pool, bool ending) {
-  if (std::exchange(g_reader->first, false)) event_driver::stay_out_of_captures();
+  driver::stay_out_of_captures();
   if (on() && pool.wants_more() && !pool.make_more()) give_up(kRefused);
   const std::size_t left = g_reader->reading.read(pool);
   if (ending) g_reader->reading.lose_rest(pool);
@@ -384,7 +382,7 @@ std::uint32_t read(bool ending) {
   if (g_contexts.enter()) {
     for (Pool& pool : g_pools) {
       CUcontext context = pool.context();
-      if (context != nullptr && event_driver::enter(context)) left += read_pool(pool, ending);
+      if (context != nullptr && driver::enter(context)) left += read_pool(pool, ending);
     }
     g_contexts.leave();
   }
@@ -419,10 +417,10 @@ using stream_gates::Use;
 Free free_pair(CUstream stream, const Use& use) {
   if (!use) return {nullptr, TimingLost::no_context};
   if (g_contexts.closed()) return {nullptr, TimingLost::device};
-  CUcontext context = event_driver::context_to_time_in(stream);
+  CUcontext context = driver::context_to_time_in(stream);
   Pool* pool = context == nullptr ? nullptr : pool_of(context);
   if (pool == nullptr) return {nullptr, TimingLost::no_context};
-  const bool first = pool->events() == 0 && event_driver::is_in(context);
+  const bool first = pool->events() == 0 && driver::is_in(context);
   if (first && !pool->make_more()) give_up(kRefused);
   Pair* pair = pool->take();
   if (pool->wants_more()) own_thread::wake();
@@ -434,7 +432,7 @@ Free free_pair(CUstream stream, const Use& use) {
 }
 
 bool record_or_give_back(Pair& pair, CUevent event) {
-  if (event_driver::record(event, pair.stream)) return true;
+  if (driver::record(event, pair.stream)) return true;
   g_pools[pair.pool].give_back(pair);
   give_up(kRefused);
   return false;
@@ -452,7 +450,6 @@ TimedCall start(CUstream stream) {
   Pair& pair = *free.pair;
   pair.since_ns.store(now_ns(), std::memory_order_relaxed);
   if (!record_or_give_back(pair, pair.begin)) return {nullptr, true, TimingLost::device};
-  pair.enqueued_ns = now_ns();  // later work is enqueued after this
   // cppcheck-suppress returnDanglingLifetime; the pair is its pool's
   return {&pair};
 }
@@ -460,14 +457,13 @@ TimedCall start(CUstream stream) {
 // A capture may have begun in the stream since the pair was taken.
 bool may_end(const Pair& pair, const Use& use) {
   return use && !g_contexts.closed() &&
-         (use.closings() == pair.closings ||
-          event_driver::context_to_time_in(pair.stream) != nullptr);
+         (use.closings() == pair.closings || driver::context_to_time_in(pair.stream) != nullptr);
 }
 
 void end_pair(Pair& pair) {
   const Use use(pair.stream);
   const bool may = may_end(pair, use);
-  if (may && event_driver::record(pair.end, pair.stream)) {
+  if (may && driver::record(pair.end, pair.stream)) {
     pair.to_read.store(true, std::memory_order_release);
     return;
   }
@@ -559,7 +555,6 @@ constinit const Mode events_mode{
     .switches = true,
     .disturbs = by_events::disturbs,
     .read = reader::read,
-    .joins = streams::begin_epoch,
     .set_window =
         [](bool open) {
           if (open) streams::begin_epoch();

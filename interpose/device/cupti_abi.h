@@ -3,8 +3,8 @@
 //
 // Records have only the fields with the same offset in all versions, from CUDA 11.0 to 13.0: of
 // CUpti_ActivityKernel4 to 10, CUpti_ActivityMemcpy to 6, and CUpti_ActivityMemcpyPtoP to 4.
-// cupti_abi.cpp checks them against the vendor's header, if there is one. CUPTI itself iterates
-// over records, so their sizes do not matter.
+// tests/unit/interpose_cupti_abi.cpp checks them against the vendor's header, if there is one.
+// CUPTI itself iterates over records, so their sizes do not matter.
 #pragma once
 
 #include <cstddef>

@@ -198,20 +198,28 @@ std::uint64_t Exposure::known_until(std::uint32_t devices) const {
   for (std::uint32_t i = 0; i < streams_; ++i) {
     const Stream& s = stream_[i];
     if ((devices & bit_of(s.device)) == 0) continue;
-    std::uint64_t own = looked_ns_;
-    if (s.open || s.missed) own = s.last_ns;
-    if (!s.open && !s.missed && s.standing) own = std::max(s.last_ns, s.enqueued_ns);
-    until = std::min(until, own);
+    const std::uint64_t unknown_ns = unknown_from(s);
+    until = std::min(until, unknown_ns == UINT64_MAX ? looked_ns_ : unknown_ns);
   }
   // Nothing was launched on the device yet: only the first launch will show that none came before.
   return until == UINT64_MAX ? 0 : until;
 }
 
-// Returns the first segment that ends after `ns`.
-const Exposure::Segment* Exposure::segment_at(const Stream& s, std::uint64_t ns) {
-  return std::lower_bound(
-      s.segments.begin(), s.segments.end(), ns,
-      [](const Segment& segment, std::uint64_t at) { return segment.to_ns <= at; });
+std::uint64_t Exposure::unknown_from(const Stream& s) {
+  if (s.open || s.missed) return s.last_ns;
+  return s.standing ? std::max(s.last_ns, s.enqueued_ns) : UINT64_MAX;
+}
+
+template <typename F>
+void Exposure::each_piece(const Stream& s, std::uint64_t from_ns, std::uint64_t to_ns, F&& f) {
+  const Segment* at = std::lower_bound(
+      s.segments.begin(), s.segments.end(), from_ns,
+      [](const Segment& segment, std::uint64_t ns) { return segment.to_ns <= ns; });
+  for (; at != s.segments.end() && at->from_ns < to_ns; ++at) {
+    f(Interval{std::max(at->from_ns, from_ns), std::min(at->to_ns, to_ns)}, at);
+  }
+  const std::uint64_t unknown_ns = std::max(unknown_from(s), from_ns);
+  if (unknown_ns < to_ns) f(Interval{unknown_ns, to_ns}, nullptr);
 }
 
 void Exposure::computed(std::uint32_t devices, std::uint64_t from_ns, std::uint64_t to_ns,
@@ -225,12 +233,10 @@ void Exposure::computed(std::uint32_t devices, std::uint64_t from_ns, std::uint6
   for (std::uint32_t i = 0; i < streams_; ++i) {
     const Stream& s = stream_[i];
     if ((devices & bit_of(s.device)) == 0) continue;
-    const Segment* at = segment_at(s, from_ns);
-    for (; at != s.segments.end() && at->from_ns < to_ns; ++at) {
-      const Interval piece{std::max(at->from_ns, from_ns), std::min(at->to_ns, to_ns)};
-      if (at->certain || !at->sampled()) {
-        (at->certain ? certain_ : possible_).push_back(piece);
-        continue;
+    each_piece(s, from_ns, to_ns, [&](const Interval& piece, const Segment* at) {
+      if (at == nullptr || at->certain || !at->sampled()) {
+        (at != nullptr && at->certain ? certain_ : possible_).push_back(piece);
+        return;
       }
       // Readers count half of the unsure time as computation, so this marks as much as unsure as
       // makes the sum right. Its place in this time, which is a millisecond at most, is unknown.
@@ -241,12 +247,7 @@ void Exposure::computed(std::uint32_t devices, std::uint64_t from_ns, std::uint6
       const std::uint64_t until = piece.from_ns + sure;
       if (sure != 0) certain_.push_back({piece.from_ns, until});
       may_have(until, piece.from_ns + std::min(twice, length));
-    }
-    if (s.open || s.missed) {
-      may_have(std::max(s.last_ns, from_ns), to_ns);
-    } else if (s.standing) {
-      may_have(std::max({s.last_ns, s.enqueued_ns, from_ns}), to_ns);
-    }
+    });
   }
   if (no_room_) may_have(from_ns, to_ns);
   may_have(from_ns, std::min(forgotten_ns_, to_ns));
@@ -294,23 +295,12 @@ Exposed Exposure::judge(const CallSpan& c) {
     any = true;
     // Work on the call's own stream does not overlap with it.
     if (s.stream == c.stream) continue;
-    const Segment* from = segment_at(s, c.start_ns);
-    for (; from != s.segments.end() && from->from_ns < c.end_ns; ++from) {
-      const Interval piece{std::max(from->from_ns, c.start_ns), std::min(from->to_ns, c.end_ns)};
+    each_piece(s, c.start_ns, c.end_ns, [&](const Interval& piece, const Segment* at) {
       possible_.push_back(piece);
-      if (from->certain) {
-        certain_.push_back(piece);
-      } else {
-        may_have(piece, from);
-        why = from->why;
-      }
-    }
-    if ((s.open || s.missed) && s.last_ns < c.end_ns) {  // busy at the end, for an unknown time
-      const Interval piece{std::max(s.last_ns, c.start_ns), c.end_ns};
-      possible_.push_back(piece);
-      may_have(piece, nullptr);
-      why = ExposureLost::unread;
-    }
+      if (at != nullptr && at->certain) return certain_.push_back(piece);
+      may_have(piece, at);
+      why = at != nullptr ? at->why : ExposureLost::unread;
+    });
   }
   if (!any) return found;
   if (no_room_ || c.start_ns < forgotten_ns_ || possible_.failed()) {

@@ -181,7 +181,11 @@ class Exposure {
   static void count_busy(Stream& s, double launches, double ns);
   static double idle_between(const Stream& s, const Mark& mark);  // < 0: unknown
   static constexpr std::uint32_t bit_of(std::uint32_t device) { return 1U << device; }
-  static const Segment* segment_at(const Stream& s, std::uint64_t ns);
+  // Calls f(piece, segment) for what the stream computed, or may have, in a period. Null: nothing
+  // is known of that piece.
+  template <typename F>
+  static void each_piece(const Stream& s, std::uint64_t from_ns, std::uint64_t to_ns, F&& f);
+  static std::uint64_t unknown_from(const Stream& s);  // UINT64_MAX: all is known
   Exposed judge(const CallSpan& call);
   void forget_before(std::uint64_t ns);
 

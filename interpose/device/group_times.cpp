@@ -10,11 +10,11 @@ namespace tprof {
 
 GroupTimes::OnStream* GroupTimes::on_stream(const GroupedCall& call) {
   for (OnStream& s : std::span(stream_, streams_)) {
-    if (s.stream == call.call.stream) return &s;
+    if (s.stream == stream_of(call.call)) return &s;
   }
   if (streams_ == kStreams) return nullptr;
   stream_[streams_] = {
-      call.call.stream, {call.key, 0, 0, call.call.seq, call.call.start_ns, 0}, {}};
+      stream_of(call.call), {call.key, 0, 0, call.call.seq, call.call.start_ns, 0}, {}};
   return &stream_[streams_++];
 }
 
@@ -33,11 +33,9 @@ void GroupTimes::start(const Thread& t) {
   const bool one_time = !device::in_streams() && streams_ > 1;
   for (OnStream& s : std::span(stream_, streams_)) {
     if (s.of.calls == 0) continue;  // captured calls
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
-    auto* stream = reinterpret_cast<cudaStream_t>(s.stream);
-    if (device::streams::on()) device::streams::waits(stream);
+    if (device::streams::on()) device::streams::waits(s.stream);
     s.timed =
-        one_time ? TimedCall{nullptr, true, TimingLost::mixed} : device::start(stream, s.of.seq);
+        one_time ? TimedCall{nullptr, true, TimingLost::mixed} : device::start(s.stream, s.of.seq);
   }
   if (device::streams::on()) device::streams::turns_away();
 }
@@ -48,9 +46,8 @@ void GroupTimes::pass_by_others(const Thread& t) const {
   for (const GroupedCall& call : *t.pending) {
     if (call.graph != nullptr || !accepted(ncclResult_t(call.call.result))) continue;
     for (const OnStream& s : std::span(stream_, streams_)) {
-      if (s.stream != call.call.stream || s.of.key.high == call.key.high) continue;
-      // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
-      device::stop({}, reinterpret_cast<cudaStream_t>(s.stream), {call.key, 1, 0, 0, 0, 0}, false);
+      if (s.stream != stream_of(call.call) || s.of.key.high == call.key.high) continue;
+      device::stop({}, s.stream, {call.key, 1, 0, 0, 0, 0}, false);
     }
   }
 }
@@ -58,9 +55,7 @@ void GroupTimes::pass_by_others(const Thread& t) const {
 void GroupTimes::stop(const Thread& t, ncclResult_t result) {
   for (const OnStream& s : std::span(stream_, streams_)) {
     if (s.of.calls == 0) continue;  // captured calls
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
-    auto* stream = reinterpret_cast<cudaStream_t>(s.stream);
-    accepted(result) ? device::stop(s.timed, stream, s.of, result == ncclInProgress)
+    accepted(result) ? device::stop(s.timed, s.stream, s.of, result == ncclInProgress)
                      : device::drop(s.timed);
   }
   const bool mixed = std::any_of(stream_, stream_ + streams_,

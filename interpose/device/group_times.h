@@ -20,7 +20,7 @@ class GroupTimes {
   // NCCL makes one kernel of a stream's calls, so they have one time. Calls of one ledger row share
   // it. The shares of different rows are not known, only the total.
   struct OnStream {
-    std::uint64_t stream;
+    CUstream stream;
     device::Calls of;
     TimedCall timed;
   };

@@ -15,8 +15,7 @@ struct Mode {
   const char* (*disturbs)() = [] { return static_cast<const char*>(nullptr); };
   // Called repeatedly on own_thread (timing.h).
   std::uint32_t (*read)(bool ending) = nullptr;  // null: nothing is timed
-  // Timing is switched on in a running program.
-  void (*joins)() = [] {};
+  // Calls are timed from now on, or not: a window opens or closes, or timing is switched on.
   void (*set_window)(bool open) = [](bool) {};
   // Waits, a second at most, until calls can be timed.
   void (*settle_in)() = [] {};

@@ -1,11 +1,14 @@
 #include "interpose/device/pairs.h"
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 
+#include "interpose/base/held_signals.h"
 #include "interpose/base/own_memory.h"
 #include "interpose/device/mode.h"
-#include "interpose/real/driver_events.h"
+#include "interpose/real/driver.h"
+#include "interpose/real/stream_gates.h"
 
 namespace tprof::device {
 
@@ -35,7 +38,7 @@ bool Pool::has_pairs() {
 
 bool Pool::make_more() {
   int device = 0;
-  if (!event_driver::device(device)) return false;
+  if (!driver::device(device)) return false;
   device_ = device;
   for (std::uint32_t n = 0; n < kStep && has_pairs(); ++n) {
     std::uint32_t i = made();
@@ -44,7 +47,7 @@ bool Pool::make_more() {
     } while (!made_.compare_exchange_weak(i, i + 1));
     Pair& made = pair(i);
     made.pool = number_of(*this);
-    if (!event_driver::make(made.begin) || !event_driver::make(made.end)) return false;
+    if (!driver::make(made.begin) || !driver::make(made.end)) return false;
     give_back(made);
     events_.fetch_add(1, std::memory_order_release);
   }
@@ -66,6 +69,38 @@ void Pool::give_back(Pair& pair) {
 void Pool::forget() {
   if (pair_.load() != nullptr) give_back_memory(pair_, kMost * sizeof(Pair));
   new (this) Pool;
+}
+
+ContextsGo::ContextsGo(int device, CUcontext context, bool surely) {
+  constexpr std::uint32_t kLongestMs = 100;
+  const KeepErrno keep_errno;
+  const bool current = context == nullptr && device < 0;
+  if (current && !driver::device(device)) device = t_thread.device;
+  has_events_ = std::any_of(g_pools, g_pools + kPools, [&](const Pool& pool) {
+    return context != nullptr ? pool.context() == context
+                              : pool.device() == device && pool.context() != nullptr;
+  });
+  if (!has_events_) return;
+  if (surely) own_thread::read_now(kLongestMs);
+  g_contexts.close();
+  stream_gates::let_all_leave();
+}
+
+ContextsGo::~ContextsGo() {
+  if (has_events_ && !gone_) g_contexts.open();
+}
+
+void ContextsGo::gone() {
+  if (!has_events_) return;
+  gone_ = true;
+  for (Pool& pool : g_pools) {
+    for (std::uint32_t i = 0; i < pool.made(); ++i) {
+      Pair& pair = pool.pair(i);
+      const bool unread = pair.to_read.exchange(false);
+      if (unread && pair.kind == Kind::call) lose(TimingLost::unread, pair.of);
+    }
+  }
+  give_up("the program has destroyed a context of CUDA");
 }
 
 namespace comm_order {

@@ -1,5 +1,5 @@
 // Pairs of timing events, per context. They are made in advance, reused, and never destroyed:
-// destroying one can wait for a hanging device. A context takes its events with it: see contexts.h.
+// destroying one can wait for a hanging device. A context takes its events with it: see ContextsGo.
 #pragma once
 
 #include <cuda.h>
@@ -9,6 +9,7 @@
 
 #include "interpose/base/free_list.h"
 #include "interpose/base/gate.h"
+#include "interpose/base/not_copied.h"
 #include "interpose/device/exposure.h"
 #include "interpose/device/timing.h"
 
@@ -48,11 +49,10 @@ struct Pair {
   CUstream stream = nullptr;
   std::uint32_t closings = 0;  // of the stream's gate when the pair was taken
   Kind kind = Kind::call;
-  std::uint64_t number = 0;       // a later call or mark of its stream has a larger one
-  std::uint64_t stream_id = 0;    // streams::id_of
-  std::uint64_t enqueued_ns = 0;  // when the host enqueued `begin`
-  InOrder order{};                // call, tail
-  Calls of{};                     // call
+  std::uint64_t number = 0;     // a later call or mark of its stream has a larger one
+  std::uint64_t stream_id = 0;  // streams::id_of
+  InOrder order{};              // call, tail
+  Calls of{};                   // call
   Mark mark{};
   std::atomic<std::uint64_t> since_ns{0};  // when a call took the pair; 0: free
   std::atomic<bool> to_read{false};        // the fields above are set
@@ -109,5 +109,23 @@ Pool* pool_of(CUcontext context);
 // Entered to read pairs. Closed while contexts may go, and for ever once one is gone: no event is
 // used any more.
 inline constinit Gate g_contexts{};
+
+// Held around a program's call that destroys contexts (cudaDeviceReset and the like): our events go
+// with them, and calls are not timed any more. No training program goes on after that. Meanwhile no
+// thread of ours uses events, and no thread of the program puts a mark anywhere.
+class [[nodiscard]] ContextsGo : NotCopied {
+ public:
+  // One context, or all of a device (-1: of the thread's current one). `surely`: they are destroyed
+  // unless the call is refused, so finished calls are read first.
+  ContextsGo(int device, CUcontext context, bool surely);
+  ~ContextsGo();
+
+  // They are gone, with the times not yet read.
+  void gone();
+
+ private:
+  bool has_events_ = false;
+  bool gone_ = false;
+};
 
 }  // namespace tprof::device

@@ -13,7 +13,7 @@
 #include "interpose/device/mode.h"
 #include "interpose/device/pace.h"
 #include "interpose/device/timing.h"
-#include "interpose/real/driver_events.h"
+#include "interpose/real/driver.h"
 #include "interpose/real/stream_gates.h"
 #include "interpose/record/switches.h"
 #include "interpose/record/thread.h"
@@ -199,7 +199,7 @@ void launches(cudaStream_t stream, Work work) {
   const bool late = s->open && s->pace.late(now);
   bool empty = false;
   if (s->open && s->pace.should_ask(now)) {
-    empty = event_driver::is_empty(s->handle);
+    empty = driver::is_empty(s->handle);
     s->pace.answered(empty, now);
   }
   if (!s->open || late) {

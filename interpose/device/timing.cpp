@@ -196,7 +196,7 @@ Obeyed change(const Timing& timing) {
   if (&now != &host_mode && &now != &wanted) return Obeyed::no_timer;
   if (wanted.disturbs() != nullptr) return Obeyed::ordered;
   const bool new_share = g_every.exchange(timing.every) != timing.every;
-  wanted.joins();
+  wanted.set_window(true);
   if (&now == &host_mode) {
     start_mode(wanted, timing.every);
     return on() ? Obeyed::done : Obeyed::failed;
@@ -234,11 +234,6 @@ void after_fork() {
 
 namespace tprof {
 namespace {
-
-cudaStream_t stream_of(const Record& r) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
-  return reinterpret_cast<cudaStream_t>(r.stream);
-}
 
 // Calls of a group are issued by its End, and timed there. Copies are executed at once, even within
 // a group.

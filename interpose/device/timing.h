@@ -36,6 +36,11 @@ void last_read(std::uint32_t timeout_ms);
 
 namespace tprof {
 
+inline CUstream stream_of(const Record& r) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a record keeps the handle as a number
+  return reinterpret_cast<CUstream>(r.stream);
+}
+
 // Called if device::on(), before the real call. `r` has everything except the outcome.
 [[gnu::cold, gnu::noinline]] void start_timing(Thread& t, const Record& r, std::uint8_t function);
 // Called after it, timed or not.

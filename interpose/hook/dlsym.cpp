@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "interpose/base/mapped_symbols.h"
-#include "interpose/real/binding.h"
+#include "interpose/real/resolve.h"
 #include "interpose/session/config.h"
 #include "interpose/session/coverage.h"
 

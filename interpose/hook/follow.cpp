@@ -3,11 +3,11 @@
 // call and the driver call inside it are one.
 #include <cuda_runtime_api.h>
 
-#include "interpose/device/contexts.h"
+#include "interpose/device/pairs.h"
 #include "interpose/device/streams.h"
 #include "interpose/device/timing.h"
 #include "interpose/hook/wrapper.h"
-#include "interpose/real/driver_events.h"
+#include "interpose/real/driver.h"
 #include "interpose/real/stream_gates.h"
 #include "interpose/record/graphs.h"
 #include "interpose/session/config.h"
@@ -72,28 +72,17 @@ struct StreamGoes {
   }
 };
 
-// These are followed even while calls are not timed, since existing events stay.
+// Followed even while calls are not timed, since existing events stay.
 struct ContextGoes {
   int device;  // -1: only `context`
   CUcontext context;
+  bool surely = true;  // false: a release, of which the last destroys the primary context
   static constexpr bool kEnds = true;
   template <typename F>
   auto around(F&& real) const {
-    device::ContextsGo contexts(device, context, true);
+    device::ContextsGo contexts(device, context, surely);
     const auto result = real();
-    if (static_cast<int>(result) == 0) contexts.gone();
-    return result;
-  }
-};
-// A primary context is destroyed with its last release.
-struct ContextMayGo {
-  int device;
-  static constexpr bool kEnds = true;
-  template <typename F>
-  auto around(F&& real) const {
-    device::ContextsGo contexts(device, nullptr, false);
-    const auto result = real();
-    if (static_cast<int>(result) == 0 && !event_driver::has_primary_context(device)) {
+    if (static_cast<int>(result) == 0 && (surely || !driver::has_primary_context(device))) {
       contexts.gone();
     }
     return result;

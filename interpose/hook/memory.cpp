@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "interpose/calls/host_memory.h"
-#include "interpose/device/contexts.h"
+#include "interpose/device/pairs.h"
 #include "interpose/hook/wrapper.h"
-#include "interpose/real/driver_memory.h"
+#include "interpose/real/driver.h"
 #include "interpose/record/allocations.h"
 #include "interpose/record/graphs.h"
 #include "interpose/session/config.h"
@@ -31,7 +31,7 @@ inline bool captures(cudaStream_t stream) {
   return graphs::captured_into(stream) != nullptr;
 }
 
-// `at` is where the call puts the address: void** or CUdeviceptr*.
+// `at` is where the address is when the call has returned: void** or CUdeviceptr*.
 struct Allocates {
   const void* at;
   std::uint64_t bytes;
@@ -47,15 +47,6 @@ struct Allocates {
 inline Allocates allocates_on(cudaStream_t stream, const void* at, std::uint64_t bytes) {
   return {at, bytes, Where::device, !captures(stream)};
 }
-
-// The program's own host memory, which CUDA pins.
-struct Pins {
-  const void* at;
-  std::uint64_t bytes;
-  void after(bool accepted) const {
-    if (accepted) allocated(key_of(at), bytes, kPinnedMemory);
-  }
-};
 
 struct Frees {
   std::uint64_t key;
@@ -130,7 +121,7 @@ X(cudaMallocHost, (void** pointer, size_t size), (pointer, size),
 X(cudaMallocManaged, (void** pointer, size_t size, unsigned int flags), (pointer, size, flags),
   (Allocates{pointer, size, Where::managed}), *pointer, managed)
 X(cudaHostRegister, (void* pointer, size_t size, unsigned int flags), (pointer, size, flags),
-  (Pins{pointer, size}), pointer, pinned)
+  (Allocates{&pointer, size, Where::pinned}), pointer, pinned)
 #undef X
 
 // Removes the entry before the address can be in use again.

@@ -1,4 +1,4 @@
-// The functions that a program gets when it takes a wrapped one by address (real/binding.h): four
+// The functions that a program gets when it takes a wrapped one by address (real/resolve.h): four
 // for each. A thunk notes the return address and its own number (`bound` of its thread), and jumps
 // to the wrapper. It changes neither the stack nor a register with an argument.
 #include <atomic>

@@ -9,8 +9,7 @@
 #include <type_traits>
 
 #include "interpose/api/functions.h"
-#include "interpose/real/binding.h"
-#include "interpose/real/driver_memory.h"
+#include "interpose/real/driver.h"
 #include "interpose/real/resolve.h"
 #include "interpose/record/thread.h"
 #include "interpose/session/config.h"

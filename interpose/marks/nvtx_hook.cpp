@@ -13,7 +13,7 @@
 #include "interpose/marks/missed_calls.h"
 #include "interpose/marks/range_names.h"
 #include "interpose/marks/ranges.h"
-#include "interpose/real/binding.h"
+#include "interpose/real/resolve.h"
 #include "interpose/session/config.h"
 
 namespace {

@@ -20,6 +20,8 @@
 namespace tprof::sites {
 namespace {
 
+Lock g_lock{LockOrder::sites};  // for adding to the tables
+
 // The loader's data of an object is valid as long as calls will return to it.
 struct Found {
   std::uintptr_t begin = 0;
@@ -68,8 +70,6 @@ bool same(const SiteObject& a, const SiteObject& b) {
          std::memcmp(a.build_id, b.build_id, sizeof a.build_id) == 0;
 }
 
-Lock g_objects_lock{LockOrder::site_objects};
-
 std::uint32_t number_of(const Found& found) {
   SiteObject object{};
   char program[sizeof object.path];
@@ -82,7 +82,7 @@ std::uint32_t number_of(const Found& found) {
     std::memcpy(object.build_id, found.build_id, found.build_id_size);
     object.build_id_size = static_cast<std::uint8_t>(found.build_id_size);
   }
-  const LockGuard guard(g_objects_lock);
+  const LockGuard guard(g_lock);
   Table& table = session::mapping().head().site_objects;
   const View view = session::mapping().view();
   for (std::uint32_t i = View::entries(table); i > 0; --i) {
@@ -120,7 +120,6 @@ bool g_python = false;
 
 // Maps a site's key to its number.
 constinit SharedMap<std::uint16_t> g_sites{LockOrder::handles};
-Lock g_sites_lock{LockOrder::sites};
 
 // The frames that identify a call's site.
 struct Seen {
@@ -162,17 +161,6 @@ void describe_native(const Seen& seen, Site& site) {
     copy_text(site.symbol, where.dli_sname);
 }
 
-std::uint16_t insert(std::uint64_t key, const Site& site) {
-  const LockGuard guard(g_sites_lock);
-  std::uint16_t before = 0;
-  if (g_sites.find(key, before)) return before;  // another thread was faster
-  const auto number =
-      static_cast<std::uint16_t>(tables::append(session::mapping().head().sites, site, kMostSites));
-  if (number == 0) return 0;  // the table is full: tried again at each call
-  g_sites.insert(key, number);
-  return number;
-}
-
 std::uint16_t add(std::uint64_t key, const Seen& seen) {
   const HeldSignals held_signals;
   const KeepErrno keep_errno;
@@ -184,7 +172,16 @@ std::uint16_t add(std::uint64_t key, const Seen& seen) {
   for (std::size_t i = 0; i < seen.python_frames; ++i) {
     if (!python::describe(seen.python[i], text, sizeof site->python - 1)) break;
   }
-  const std::uint16_t number = insert(key, *site);
+  std::uint16_t number = 0;
+  {
+    const LockGuard guard(g_lock);
+    if (!g_sites.find(key, number)) {  // no other thread was faster
+      number = static_cast<std::uint16_t>(
+          tables::append(session::mapping().head().sites, *site, kMostSites));
+      if (number != 0)
+        g_sites.insert(key, number);  // 0: the table is full, and each call tries again
+    }
+  }
   give_back_memory(site, sizeof *site);
   return number;
 }

@@ -9,7 +9,7 @@
 #include "interpose/base/loaded_objects.h"
 #include "interpose/base/lock.h"
 #include "interpose/marks/unwind.h"
-#include "interpose/real/binding.h"
+#include "interpose/real/resolve.h"
 
 namespace tprof::native {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "interpose/format/buckets.h"
 #include "interpose/format/coverage.h"
-#include "interpose/real/driver_memory.h"
+#include "interpose/real/driver.h"
 #include "interpose/session/coverage.h"
 #include "interpose/session/session.h"
 

@@ -12,9 +12,43 @@
 
 #include "interpose/api/functions.h"
 #include "interpose/base/mapped_symbols.h"
-#include "interpose/real/binding.h"
 
 namespace tprof::resolve {
+
+// Functions that a program takes by address: from dlsym, cuGetProcAddress or
+// cudaGetDriverEntryPoint.
+//
+// A wrapper that is called by its symbol finds the real function by its caller. When called by
+// pointer, it can't: a process may have two NCCLs, and a communicator must go to the one that made
+// it. So the program gets a thunk (hook/thunks.cpp), bound to the address that it would have got.
+// The thunk leaves its number for the wrapper, and jumps to it.
+
+// The number of libraries from which one function can be taken. For further ones the program gets
+// the real function, and the coverage reports it.
+inline constexpr std::uint32_t kBindings = 4;
+
+// Left by the calling thread's thunk for the wrapper.
+struct Bound {
+  const void* caller = nullptr;  // the call's return address
+  std::uint32_t thunk = 0;       // its number; 0: the wrapper was called by its symbol
+};
+// Returns the function that this call's thunk is bound to; null if there is no thunk. Calls of a
+// signal handler that interrupted a thunk have other return addresses.
+void* take_bound(Fn fn, const void* caller, Bound& bound);
+
+// Returns what a program gets instead of `real`, the function `fn` of some library: a thunk bound
+// to it, or `real` itself if it is one of ours, or if too many libraries have the function.
+void* bind(Fn fn, void* real);
+
+// Returns the wrapped function of that name, or Fn::none. Budget: 2 ns for other names.
+Fn named(const char* name);
+
+bool is_ours(const void* address);
+
+// True if a driver function that a program takes by address is to be wrapped: copies with
+// TPROF_DRIVER=1, allocations with TPROF_MEMORY=1, launches and waits with TPROF_TIMING=events, and
+// cuGetProcAddress with any of these.
+bool wanted_of_driver(Fn fn);
 
 // The first page of code that called a wrapper, and its real function. A page belongs to one
 // object. Later pages are in one map for all wrappers: a framework may have any number of extension
@@ -30,7 +64,7 @@ inline std::uintptr_t page_of(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) & ~(kPage - 1);
 }
 
-// Returns the function that the calling thunk is bound to (binding.h), or the cached one, or looks
+// Returns the function that the calling thunk is bound to, or the cached one, or looks
 // it up in about 1 us: an interposer after us -> caller's object -> RTLD_NEXT -> RTLD_NOLOAD by
 // soname. Null if the process has no such function.
 [[gnu::noinline]] void* find(Fn fn, const void* return_address, Bound& bound);

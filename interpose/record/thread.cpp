@@ -11,7 +11,6 @@
 #include "interpose/base/complain.h"
 #include "interpose/base/held_signals.h"
 #include "interpose/base/lock.h"
-#include "interpose/real/binding.h"
 #include "interpose/real/resolve.h"
 #include "interpose/record/groups.h"
 #include "interpose/record/transaction.h"
@@ -23,13 +22,12 @@ thread_local constinit Thread t_thread;
 
 namespace {
 
-Lock g_list_lock{LockOrder::areas};         // for the list of areas
-Lock g_exit_key_lock{LockOrder::exit_key};  // for making the key
+Lock g_lock{LockOrder::areas};  // for the list of areas, and for making the key
 
 // Adds a complete area to the readers' list, if it has a place.
 bool enlist(std::uint64_t offset) {
   Head& head = session::mapping().head();
-  const LockGuard guard(g_list_lock);
+  const LockGuard guard(g_lock);
   const std::uint32_t n = head.threads.load(std::memory_order_relaxed);
   if (n == kMaxThreads) return false;
   head.thread[n] = offset;
@@ -156,7 +154,7 @@ void leave(void* area) {
 
 void leave_at_exit(ThreadArea* area) {
   {
-    const LockGuard guard(g_exit_key_lock);
+    const LockGuard guard(g_lock);
     if (!g_exit_key_made.load(std::memory_order_relaxed)) {
       if (pthread_key_create(&g_exit_key, leave) != 0) return;
       g_exit_key_made.store(true, std::memory_order_release);

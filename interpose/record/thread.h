@@ -10,7 +10,7 @@
 #include "interpose/base/held_signals.h"
 #include "interpose/base/pages.h"
 #include "interpose/format/ring_file.h"
-#include "interpose/real/binding.h"
+#include "interpose/real/resolve.h"
 #include "interpose/session/session.h"
 
 namespace tprof {

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "interpose/base/environment.h"
+#include "interpose/real/driver.h"
 #include "interpose/real/resolve.h"
 #include "interpose/session/redact.h"
 #include "interpose/write/lines.h"
@@ -55,10 +56,9 @@ Function mapped(Library library, const char* name) {
 // Writes the device of the calling thread's current context, if it has one. Asks the driver only:
 // it creates no context and leaves the runtime's last error alone.
 [[gnu::cold]] void devices(Text& out) {
-  const auto get_device = mapped<int (*)(int*)>(Library::cuda, "cuCtxGetDevice");
   out << ",\"devices\":[";
   int device = 0;
-  if (get_device != nullptr && get_device(&device) == 0) {
+  if (driver::device(device)) {
     out << "{\"device\":" << device << ",\"uuid\":";
     // With MIG the first version names the whole GPU, not the instance.
     const auto get_uuid = mapped<int (*)(unsigned char*, int)>(Library::cuda, "cuDeviceGetUuid_v2");

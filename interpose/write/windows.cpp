@@ -9,7 +9,7 @@
 #include "interpose/base/complain.h"
 #include "interpose/base/lock.h"
 #include "interpose/device/timing.h"
-#include "interpose/real/driver_events.h"
+#include "interpose/real/driver.h"
 #include "interpose/session/session.h"
 
 namespace tprof::windows {
@@ -27,7 +27,7 @@ void* switch_profilers(void*) {
   constexpr std::uint32_t kLookAgainMs = 1000;
   for (std::uint32_t done = 0;;) {
     const std::uint32_t edges = g_edges.load(std::memory_order_acquire);
-    if (edges % 2 != done % 2) event_driver::switch_profilers(edges % 2 != 0);
+    if (edges % 2 != done % 2) driver::switch_profilers(edges % 2 != 0);
     done = edges;
     futex_wait(g_edges, edges, kLookAgainMs);
   }
@@ -133,18 +133,13 @@ Obeyed open_for_steps(std::uint32_t steps, std::uint64_t first) {
 void end() {
   if (by() == WindowsBy::off || g_taken_over) return;
   const Windows& w = table();
-  if (by() == WindowsBy::profiler) {
-    if (w.opened.load(std::memory_order_acquire) == 0) {
-      say("TPROF_SCHEDULE=profiler: cudaProfilerStart was not called, so no event has a line");
-    }
-  } else if (by() == WindowsBy::control) {
-    if (w.opened.load(std::memory_order_acquire) == 0) {
-      say("TPROF_SCHEDULE=ctl: `tprof ctl start` was not called, so no event has a line");
-    }
-  } else if (w.steps.load(std::memory_order_relaxed) == 0) {
-    say("TPROF_SCHEDULE: no step was seen, so no event has a line; set TPROF_STEP to what marks "
-        "one");
-  }
+  const bool by_steps = by() == WindowsBy::steps;
+  if (by_steps ? w.steps.load(std::memory_order_relaxed) != 0 : w.opened.load() != 0) return;
+  say(by_steps ? "TPROF_SCHEDULE: no step was seen, so no event has a line; set TPROF_STEP to what "
+                 "marks one"
+      : by() == WindowsBy::profiler
+          ? "TPROF_SCHEDULE=profiler: cudaProfilerStart was not called, so no event has a line"
+          : "TPROF_SCHEDULE=ctl: `tprof ctl start` was not called, so no event has a line");
 }
 
 void after_fork() {

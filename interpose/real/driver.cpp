@@ -1,15 +1,16 @@
-#include "interpose/real/driver_events.h"
+#include "interpose/real/driver.h"
+
+#include <atomic>
 
 #include "interpose/real/resolve.h"
 #include "interpose/real/stream_gates.h"
 
-namespace tprof::event_driver {
+namespace tprof::driver {
 namespace {
 
 using resolve::DriverFunction;
 
-// These exist since CUDA 10.1, and their names keep their
-// meaning: newer versions get a suffix.
+// These exist since CUDA 10.1, and their names keep their meaning: newer versions get a suffix.
 constinit DriverFunction<int(CUstream, int*)> g_is_capturing("cuStreamIsCapturing");
 constinit DriverFunction<int(CUstream, CUcontext*)> g_context_of("cuStreamGetCtx");
 constinit DriverFunction<int(CUcontext*)> g_current("cuCtxGetCurrent");
@@ -29,8 +30,77 @@ constinit DriverFunction<int(CUdevice)> g_release("cuDevicePrimaryCtxRelease_v2"
 constinit DriverFunction<int()> g_start_profiler("cuProfilerStart");
 constinit DriverFunction<int()> g_stop_profiler("cuProfilerStop");
 constinit DriverFunction<int(float*, CUevent, CUevent)> g_elapsed("cuEventElapsedTime");
+constinit DriverFunction<int(unsigned, const CUpointer_attribute*, void**, std::uintptr_t)>
+    g_attributes("cuPointerGetAttributes");
+
+// Asks for the type of memory and for one more attribute. Both answers are 0 for memory that CUDA
+// does not know: the program's own host memory.
+template <typename T>
+bool ask(const void* address, CUpointer_attribute attribute, unsigned& type, T& answer) {
+  const CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, attribute};
+  void* answers[] = {&type, &answer};
+  return g_attributes(2U, attributes, answers, reinterpret_cast<std::uintptr_t>(address)) == 0;
+}
+
+struct Kind {
+  bool device = false;
+  bool managed = false;
+  HostMemory host = HostMemory::unknown;  // if it is not device memory
+};
+
+Kind kind_of(const void* address) {
+  if (address == nullptr) return {true, false};
+  unsigned type = 0;
+  unsigned managed = 0;
+  if (!ask(address, CU_POINTER_ATTRIBUTE_IS_MANAGED, type, managed)) return {};
+  Kind kind{type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_ARRAY,
+            managed != 0 || type == CU_MEMORYTYPE_UNIFIED};
+  if (kind.managed) {
+    kind.host = HostMemory::managed;
+  } else if (type == CU_MEMORYTYPE_HOST) {
+    kind.host = HostMemory::pinned;
+  } else if (type == 0) {
+    kind.host = HostMemory::pageable;
+  }
+  return kind;
+}
 
 }  // namespace
+
+bool device(int& ordinal) {
+  return g_device(&ordinal) == 0;
+}
+
+int current_device(int otherwise) {
+  int ordinal = 0;
+  return device(ordinal) ? ordinal : otherwise;
+}
+
+Direction direction(const void* dst, const void* src) {
+  const auto to = kind_of(dst);
+  const auto from = kind_of(src);
+  if (to.managed || from.managed) return {Bucket::MANAGED};
+  if (to.device == from.device) return {to.device ? Bucket::D2D : Bucket::H2H};
+  if (to.device) return {Bucket::H2D, from.host};
+  return {Bucket::D2H, to.host};
+}
+
+HostMemory host_memory(const void* address) {
+  // A runtime loads the driver at its first call, so if copies find no driver there will be none.
+  // Looking for it takes the loader's lock, so we give up after kTries.
+  constexpr unsigned kTries = 16;
+  static constinit std::atomic<unsigned> in_vain{0};
+  if (in_vain.load(std::memory_order_relaxed) >= kTries) return HostMemory::unknown;
+  if (g_attributes.get() == nullptr) in_vain.fetch_add(1, std::memory_order_relaxed);
+  return kind_of(address).host;
+}
+
+int device_of(const void* address, int otherwise) {
+  unsigned type = 0;
+  int device = otherwise;
+  const bool known = ask(address, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, type, device);
+  return known && type != 0 ? device : otherwise;
+}
 
 CUcontext context_to_time_in(CUstream stream) {
   int status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -97,10 +167,6 @@ bool make(CUstream& stream) {
   return g_make_stream(&stream, unsigned{CU_STREAM_NON_BLOCKING}) == 0;
 }
 
-bool device(int& ordinal) {
-  return g_device(&ordinal) == 0;
-}
-
 bool has_primary_context(int device) {
   unsigned flags = 0;
   int active = 0;
@@ -119,4 +185,4 @@ void switch_profilers(bool on) {
   }
 }
 
-}  // namespace tprof::event_driver
+}  // namespace tprof::driver

@@ -1,12 +1,35 @@
-// Timing events, through the driver's API, which never changes the runtime's last error. Its
-// handles are the runtime's.
+// Asks the CUDA driver about devices, memory, streams and timing events, which never changes the
+// runtime's last error. Its handles are the runtime's.
 #pragma once
 
 #include <cuda.h>
 
 #include <cstdint>
 
-namespace tprof::event_driver {
+#include "interpose/format/buckets.h"
+#include "interpose/format/host_memory.h"
+
+namespace tprof::driver {
+
+// Gets the device of the calling thread's context. Returns false if the driver does not answer; the
+// other function then returns `otherwise`.
+bool device(int& ordinal);
+int current_device(int otherwise);
+
+// The direction of a copy between two addresses, and the kind of host memory, if known.
+struct Direction {
+  Bucket bucket;
+  HostMemory host = HostMemory::unknown;
+};
+// A null address is the symbol of cudaMemcpyToSymbol/FromSymbol, which is on the device.
+Direction direction(const void* dst, const void* src);
+
+// Returns what the driver knows about a host address of a copy: `pageable` if it does not know the
+// memory, `unknown` if it does not answer (no context yet, or a fork).
+HostMemory host_memory(const void* address);
+
+// Returns the device of memory known to CUDA, or `otherwise` if the driver does not answer.
+int device_of(const void* address, int otherwise);
 
 // Returns the context in which a call on `stream` would be timed now. Null: there is none, the
 // driver does not answer, or the stream captures, so that no event may be recorded. For the legacy
@@ -34,9 +57,8 @@ Reached reached(CUevent event);
 // milliseconds in a float, with a resolution of half a microsecond at best, and of one at 8 s.
 bool elapsed(CUevent from, CUevent to, double& ns);
 
-// Makes our own non-blocking stream. The other function returns the context's device.
+// Makes our own non-blocking stream.
 bool make(CUstream& stream);
-bool device(int& ordinal);
 // Also false if the driver does not answer.
 bool has_primary_context(int device);
 
@@ -44,4 +66,4 @@ bool has_primary_context(int device);
 // program's existing primary contexts. Takes as long as a profiler needs.
 void switch_profilers(bool on);
 
-}  // namespace tprof::event_driver
+}  // namespace tprof::driver
