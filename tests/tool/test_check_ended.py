@@ -56,6 +56,13 @@ def in_a_copy(since, first, ahead, last=600_000):
     return job
 
 
+def in_a_copy_on_two_hosts():
+    """Rank 1 is killed 1.5 s before the others, which stand in a copy. Clocks of two hosts are known to a second."""
+    job = in_a_copy(4995, killed(5000), 0, 20_000)
+    job.ranks[2].inside, job.ranks[2].host = job.ranks[0].inside, 1
+    return job
+
+
 def of_reductions(ranks, places, more=()):
     """All-reduces of all ranks at these places. `more`: by rank, its other calls, and how and when it ended."""
     job = jobs.Job([list(range(ranks))], [], 11)
@@ -170,6 +177,7 @@ JOBS = {
             ("all were killed together", 5000, killed(600_000), 1),
         )
     },
+    "others stand in a copy, one of them on another host": (in_a_copy_on_two_hosts(), [("stopped", ANY, ANY)], "rank 1"),
     "all were killed within half a second": (in_a_copy(5900, killed(6000), 1, 6000), [("stopped", [0, 1, 2], ANY)]),
     "one fell silent first within half a second":
         (in_a_copy(5900, killed(5000), 1, 6000), [("stopped", [0, 1, 2], ANY)], "rank 1", "100.00 ms"),

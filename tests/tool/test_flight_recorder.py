@@ -306,6 +306,7 @@ JOBS = {
     "dumps are of other times": (WORLD, 1, later_dump, []),
     "a dump is older, and a host stops": (WORLD, 1, older_dumps([20, 15, 20, 10], [15, 15, 15, 9]), [("hang", 1)]),
     "a dump is older, and its host has the same calls left": (WORLD, 1, older_dumps([20, 20, 20, 15], [18, 18, 18, 9]), []),
+    "a dump is older, and a device is lost": (WORLD, 1, older_dumps([30, 15, 30, 30], [21, 9, 20, 21]), [("lost_device", 2)]),
     "most dumps are older": (WORLD, 1, older_dumps([20, 12, 10, 14], [18, 11, 9, 13]), []),
     "a lost device's first call is a broadcast": (WORLD, 1, lost_in_a_broadcast, [("lost_device", 2)]),
     "a pipeline has ended": (GROUPS | {"pp": [0, 1, 2, 3]}, 1, pipeline_that_ended, []),
