@@ -106,10 +106,12 @@ TableWriter::TableWriter(const std::filesystem::path& name, Kind kind)
   }
   const std::filesystem::path file =
       kind_ == Kind::sqlite ? output_.part() : output_.part() / kDatabase;
-  // Without locks: nobody else knows the file, and cluster file systems may have none.
+  // A file that a signal has removed must not come back. Without locks: nobody else knows the file,
+  // and cluster file systems may have none.
+  const int create = kind_ == Kind::sqlite ? 0 : SQLITE_OPEN_CREATE;
   sqlite3* db = nullptr;
   const int opened =
-      sqlite3_open_v2(file.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, "unix-none");
+      sqlite3_open_v2(file.c_str(), &db, SQLITE_OPEN_READWRITE | create, "unix-none");
   db_.reset(db);
   if (opened != SQLITE_OK) fail();
   // An unfinished database is deleted, so no journal on disk is needed.

@@ -1,7 +1,9 @@
 """Output that can't be written, or is stopped on its way: the tool says so, and leaves nothing half done."""
 
 import gzip
+import os
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -135,6 +137,23 @@ def test_a_signal_leaves_nothing_half(tmp_path, words, number):
     assert {path.name for path in tmp_path.iterdir()} == {"run", *([output.name] if whole else [])}
     if whole and words[0] != "export":
         assert calls_in(output) == calls
+
+
+@pytest.mark.parametrize("words", OUTPUTS[:4])
+def test_a_signal_at_the_first_moment_leaves_nothing(tmp_path, words, traces):
+    """The output was made a moment ago. What opens it next must not make it again: a database did, in one of 25
+    runs."""
+    command = [BUILD / "tprof", words[0], traces, *words[1:], tmp_path / "out"]
+    part = f"{tmp_path}/out.part"
+    for _ in range(50):
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+            while not os.path.exists(part) and process.poll() is None:
+                pass
+            process.send_signal(signal.SIGTERM)
+        if process.returncode == 0:
+            shutil.rmtree(tmp_path / "out", ignore_errors=True)
+            (tmp_path / "out").unlink(missing_ok=True)
+        assert {path.name for path in tmp_path.iterdir()} == {"run"}
 
 
 def calls_in(traces):
