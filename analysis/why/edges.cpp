@@ -30,10 +30,18 @@ std::vector<Series> beyond_others(std::vector<Series> needs, const Places& group
   return needs;
 }
 
+// What a host does next: a call (graph::Position), or a copy on the way to it, by bucket and place
+// among the copies there.
+struct Next {
+  std::uint32_t call = 0;
+  std::uint32_t copy = 0;  // 0: the call itself
+  auto operator<=>(const Next&) const = default;
+};
+
 // An edge on which the host spends time, or waits for a copy.
 struct HostEdge : Edge {
-  std::uint32_t call = 0;  // the host's next call (graph::Position) and its step
-  std::uint32_t call_step = kNone;
+  Next next{};
+  std::uint32_t next_step = kNone;
   Wait wait{};
 };
 
@@ -43,6 +51,7 @@ class Finder {
       : e_(e), model_(*e.model), g_(model_.graph()), rank_of_(ranks_of_run(e)), to_(to) {}
 
   void find() {
+    find_next();
     find_edges();
     sort_kernels();
     find_needs(Of::kernels);
@@ -86,8 +95,8 @@ class Finder {
           default:
             continue;
         }
-        const graph::Position next = next_call(g_.rank[n], g_.at_ns[g_.from[i]]);
-        hosts_.push_back({edge, next.call, place(next.step), g_.wait[i]});
+        const auto [next, step] = next_after(g_.rank[n], g_.at_ns[g_.from[i]]);
+        hosts_.push_back({edge, next, step, g_.wait[i]});
         hosts_.back().from_step = place(model_.step_at(g_.rank[n], g_.at_ns[g_.from[i]]));
       }
     }
@@ -106,11 +115,53 @@ class Finder {
     });
   }
 
-  // Returns what the host did next after `ns`.
-  graph::Position next_call(std::size_t rank, std::int64_t ns) const {
-    const auto next =
-        std::ranges::upper_bound(g_.host[rank], ns, {}, [&](Node n) { return g_.at_ns[n]; });
-    return next == g_.host[rank].end() ? graph::Position() : model_.position(*next);
+  // By rank and node of its host. Hosts are compared from copy to copy if all ranks of a stage make
+  // the same ones before a call in all steps, and else from call to call.
+  void find_next() {
+    using Way = std::pair<std::size_t, std::uint32_t>;  // of a stage, to a call
+    std::map<Way, std::size_t> ways;
+    std::map<std::pair<Way, std::uint32_t>, std::size_t> copies;
+    next_.resize(g_.host.size());
+    for (std::size_t r = 0; r < g_.host.size(); ++r) {
+      if (rank_of_[r] == SIZE_MAX) continue;
+      graph::Position before{.step = graph::Position::kNoStep};
+      std::map<Bucket, std::uint32_t> nth;
+      for (const Node n : g_.host[r]) {
+        const graph::Position at = model_.position(n);
+        Next& next = next_[r].emplace_back(Next{.call = at.call});
+        const Way way(to_.stage_of[rank_of_[r]], at.call);
+        if (at.step != before.step || at.call != before.call) {
+          ++ways[way];
+          nth.clear();
+        }
+        before = at;
+        if (g_.kind[n] != graph::Kind::called) continue;
+        const run::Calls& c = model_.run().ranks[r].calls;
+        if (!c.copies(g_.row(n))) continue;
+        const Bucket bucket = c.bucket[g_.row(n)];
+        next.copy = 1 + static_cast<std::uint32_t>(bucket) +
+                    static_cast<std::uint32_t>(kBucketCount) * nth[bucket]++;
+        ++copies[{way, next.copy}];
+      }
+    }
+    for (std::size_t r = 0; r < next_.size(); ++r) {
+      for (std::size_t k = next_[r].size(); k-- != 0;) {
+        Next& next = next_[r][k];
+        const Way way(to_.stage_of[rank_of_[r]], next.call);
+        if (next.copy == 0 || copies.at({way, next.copy}) == ways.at(way)) continue;
+        const bool more = k + 1 != next_[r].size() && next_[r][k + 1].call == next.call;
+        next.copy = more ? next_[r][k + 1].copy : 0;
+      }
+    }
+  }
+
+  // Returns what the host did next after `ns`, and in which step.
+  std::pair<Next, std::uint32_t> next_after(std::size_t rank, std::int64_t ns) const {
+    const std::vector<Node>& host = g_.host[rank];
+    const auto next = std::ranges::upper_bound(host, ns, {}, [&](Node n) { return g_.at_ns[n]; });
+    if (next == host.end()) return {{}, Edge::kNone};
+    return {next_[rank][static_cast<std::size_t>(next - host.begin())],
+            place(model_.position(*next).step)};
   }
 
   // True if at `from_ns` the host had already called the next call to reach the device after
@@ -142,18 +193,18 @@ class Finder {
     needs.more_than_middle = beyond_others(needs.all, group_of, 0.5);
   }
 
-  // From one call of a step to the next, a usual host needs the median of its stage, or its own
-  // median over its steps.
+  // From one thing that a host does in a step to the next, a usual host needs the median of its
+  // stage, or its own median over its steps.
   void find_usual_hosts() {
-    using Call = std::pair<std::uint32_t, std::uint32_t>;  // a rank and a call number
+    using Call = std::pair<std::uint32_t, Next>;  // a rank, and what it did
     constexpr double kNotMade = -1;
     std::map<Call, Series> needs;
     for (const HostEdge& at : hosts_) {
-      if (at.wait != Wait::host || at.call_step == Edge::kNone) continue;
-      const auto [its, fresh] = needs.try_emplace({at.owner, at.call});
+      if (at.wait != Wait::host || at.next_step == Edge::kNone) continue;
+      const auto [its, fresh] = needs.try_emplace({at.owner, at.next});
       if (fresh) its->second.assign(to_.steps.size(), kNotMade);
-      // Copies between two calls belong to the way to the second.
-      double& ns = its->second[at.call_step];
+      // Copies that not all make belong to the way to what comes next.
+      double& ns = its->second[at.next_step];
       ns = std::max(ns, 0.0) + lag(at);
     }
     struct Usual {
@@ -161,7 +212,7 @@ class Finder {
       std::optional<double> median{};
     };
     std::map<Call, Usual> usual;
-    std::map<std::pair<std::size_t, std::uint32_t>, std::vector<double>> of_stage;
+    std::map<std::pair<std::size_t, Next>, std::vector<double>> of_stage;
     for (const auto& [call, each_step] : needs) {
       std::vector<double> each = each_step;
       std::erase(each, kNotMade);
@@ -171,7 +222,7 @@ class Finder {
       if (2 * each.size() >= each_step.size()) its.median = median(std::move(each));
       of_stage[{to_.stage_of[call.first], call.second}].push_back(its.mean);
     }
-    std::map<std::pair<std::size_t, std::uint32_t>, double> of_others;
+    std::map<std::pair<std::size_t, Next>, double> of_others;
     for (auto& [call, each] : of_stage) of_others[call] = median(std::move(each));
     const auto others = [&](const Call& call) {
       return of_others.at({to_.stage_of[call.first], call.second});
@@ -188,13 +239,13 @@ class Finder {
       more[call.first] += std::max(0.0, more_than_others(call, its));
     }
     for (HostEdge& at : hosts_) {
-      const auto its = usual.find({at.owner, at.call});
+      const auto its = usual.find({at.owner, at.next});
       if (its == usual.end() || its->second.mean <= 0) continue;
       const double ns = std::max(0.0, more_than_others(its->first, its->second));
       const double part = more[at.owner] <= 0 ? 0 : std::max(0.0, net[at.owner] / more[at.owner]);
       at.as_others = static_cast<float>(1 - ns / its->second.mean * part);
-      if (at.call_step == Edge::kNone) continue;
-      const double here = needs.at(its->first)[at.call_step];
+      if (at.next_step == Edge::kNone) continue;
+      const double here = needs.at(its->first)[at.next_step];
       const double own = its->second.median.value_or(others(its->first));
       if (here > 0) at.as_usual = static_cast<float>(std::min(1.0, own / here));
     }
@@ -241,7 +292,8 @@ class Finder {
   const Evidence& e_;
   const graph::Model& model_;
   const graph::Graph& g_;
-  const Places rank_of_;  // index into Times::ranks, by rank of the run
+  const Places rank_of_;                   // index into Times::ranks, by rank of the run
+  std::vector<std::vector<Next>> next_{};  // by rank of the run, and place in Graph::host
   std::vector<HostEdge> hosts_{};
   Edges& to_;
 };

@@ -141,10 +141,10 @@ class RankFile:
     def event(self, call: Call) -> str:
         name, bucket, args = self.facts(call)
         tid = AUTOGRAD if call.op.backward else MAIN
+        begin = self.ts(call.host_begin)
         return (
             f'{{"name":"{name}","cat":"{bucket}","ph":"X","pid":{self.rank},"tid":{tid},'
-            f'"ts":{micros(self.ts(call.host_begin))},'
-            f'"dur":{micros(call.host_end - call.host_begin)},"args":{json_of(args)}}}'
+            f'"ts":{micros(begin)},"dur":{micros(self.ts(call.host_end) - begin)},"args":{json_of(args)}}}'
         )
 
     def device_line(self, call: Call, waited: int) -> str:
@@ -158,7 +158,7 @@ class RankFile:
             more.append('"computes":true')
         if waited != 0 and not self.settings.cupti:
             more.append(f'"waited":{micros(waited)}')
-        took = call.device_end - call.device_begin
+        took = self.ts(call.device_end) - begin
         return drawn("DEVICE", name, self.rank, (1 << 23) + args["stream"], begin, took, f"{{{','.join(more)}}}")
 
     def computing(self) -> list[tuple[int, int, bool]]:
