@@ -207,9 +207,12 @@ class Builder {
   // Returns the call that work waited for when it stood still from `from_ns` to `to_ns`: the one
   // that ended nearest to `to_ns`. Work may go on before a group has ended, since it may need an
   // earlier call of the group, but not before all had come. After a copy it goes on at once, unless
-  // the host waited for the copy.
-  std::optional<std::size_t> barrier(std::uint32_t r, std::int64_t from_ns, std::int64_t to_ns) {
+  // the host waited for the copy. Work was launched before `row`, the first row that needs it, was
+  // called, so it can't wait for what was called later.
+  std::optional<std::size_t> barrier(std::uint32_t r, std::int64_t from_ns, std::int64_t to_ns,
+                                     const std::size_t* row) {
     const run::Calls& c = run_.ranks[r].calls;
+    const std::int64_t launched_ns = row == nullptr ? INT64_MAX : c.called_ns[*row];
     std::optional<std::size_t> best;
     const auto apart = [&](std::size_t i) { return std::abs(c.ended_ns[i] - to_ns); };
     auto i = std::ranges::lower_bound(by_end_, from_ns + 1, {},
@@ -219,7 +222,7 @@ class Builder {
              had_come_ns_[static_cast<std::size_t>(i - by_end_.begin())] < to_ns;
     };
     for (; any_had_come() && (!best || c.ended_ns[*i] - to_ns < apart(*best)); ++i) {
-      if (without_ns_[r][*i] > to_ns + kGrainNs) continue;
+      if (c.called_ns[*i] > launched_ns || without_ns_[r][*i] > to_ns + kGrainNs) continue;
       if (c.copies(*i) && (c.ended_ns[*i] < to_ns - kGrainNs || host_waited(r, *i))) continue;
       if (c.ended_ns[*i] > to_ns + kGrainNs && c.made[*i] < 2) continue;
       if (c.all_came_ns[*i] < to_ns && (!best || apart(*i) < apart(*best))) best = *i;
@@ -293,7 +296,7 @@ class Builder {
       for (; next != by_need_.end() && needs[*next] < ns; ++next) {
         if (!done) continue;
         // If the work stood still for a call, the next call waits for that call's end.
-        const auto until = barrier(r, at(*done), needs[*next]);
+        const auto until = barrier(r, at(*done), needs[*next], &*next);
         const bool behind_call = until && c.ended_ns[*until] < needs[*next] + kGrainNs;
         in_order(graph_.came(r, *next), behind_call ? graph_.ended(r, *until) : *done, Wait::place);
       }
@@ -301,7 +304,8 @@ class Builder {
     for (const run::Interval& w : rank.work) {
       calls_until(w.from_ns + 1);
       const Node begin = node(w.from_ns, r, Kind::work);
-      const auto until = barrier(r, done ? at(*done) : first_ns, w.from_ns);
+      const std::size_t* row = next == by_need_.end() ? nullptr : &*next;
+      const auto until = barrier(r, done ? at(*done) : first_ns, w.from_ns, row);
       // If the host did something after the barrier, it launched this work only then.
       const std::size_t k = host_until(r, w.from_ns);
       const bool by_host =
@@ -313,7 +317,7 @@ class Builder {
                 : behind(begin, ended, waited ? Wait::waited : Wait::barrier);
       }
       if (done) in_order(begin, *done, Wait::turn);
-      if (by_host) launched(r, begin, done, next == by_need_.end() ? nullptr : &*next, k);
+      if (by_host) launched(r, begin, done, row, k);
       done = begin;
       for (; next != by_need_.end() && needs[*next] < w.to_ns; ++next) {
         const Node here = node(needs[*next], r, Kind::work);

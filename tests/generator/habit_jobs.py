@@ -128,6 +128,15 @@ JOBS = {
              layers=4, steps=15, loader={5: 200 * MS}, loader_every=5),
         "slow_cpu slow_input", [5], loader={},
     ),
+    "loader, then many launches": job_of(
+        Loop(**B, kernels=20, layer_ns=MS, python_ns=30_000, micro_batches=4, loader={3: 25 * MS}), "slow_input", [3],
+        loader={},
+    ),
+    "host-bound, sharded tensor groups, loader": job_of(
+        Loop("fsdp_tp", 16, python_ns=310_000, layer_ns=353_000, micro_batches=2, jitter=0.03, params=5_000_000,
+             steps=12, loader={5: 5_600_000}),
+        "slow_input", [5], loader={},
+    ),
     "host-bound, loader": job_of(
         HOST_BOUND.but(shape="ddp", loader={6: 3 * MS}), "slow_input", [6], loader={}
     ),
