@@ -97,6 +97,7 @@ class Finder {
         }
         const auto [next, step] = next_after(g_.rank[n], g_.at_ns[g_.from[i]]);
         hosts_.push_back({edge, next, step, g_.wait[i]});
+        hosts_.back().as_ideal = blocked(g_.rank[n], i);
         hosts_.back().from_step = place(model_.step_at(g_.rank[n], g_.at_ns[g_.from[i]]));
       }
     }
@@ -113,6 +114,21 @@ class Finder {
       const Node node = g_.into(at.edge);
       return std::pair(g_.rank[node], g_.at_ns[node]);
     });
+  }
+
+  // Returns for how much of an edge's time a copy blocked its host. The edges of the host's own
+  // time leave such waits out.
+  float blocked(std::size_t rank, std::uint32_t edge) const {
+    if (g_.wait[edge] == Wait::host) return 0;
+    const std::int64_t from_ns = g_.at_ns[g_.from[edge]];
+    const std::int64_t to_ns = g_.at_ns[g_.into(edge)];
+    std::int64_t ns = 0;
+    const std::vector<run::Blocked>& all = model_.run().ranks[rank].blocked;
+    for (auto b = run::first_ended_after(all, from_ns); b != all.end() && b->host.from_ns < to_ns;
+         ++b) {
+      ns += std::min(b->host.to_ns, to_ns) - std::max(b->host.from_ns, from_ns);
+    }
+    return static_cast<float>(ns) / static_cast<float>(std::max<std::int64_t>(to_ns - from_ns, 1));
   }
 
   // By rank and node of its host. Hosts are compared from copy to copy if all ranks of a stage make

@@ -24,11 +24,12 @@ struct Edge {
   std::uint32_t step = kNone;
   std::uint32_t from_step = kNone;  // a host's lag between two steps may belong to either
   // The lag is multiplied by these if its owner is as fast as the usual owner that does the same
-  // (Replays handles kernels), as fast as in its own usual step, or if all ranks and micro-batches
-  // of its stage compute equally much (work.cpp).
+  // (Replays handles kernels), as fast as in its own usual step, or ideal: if all ranks and
+  // micro-batches of its stage compute equally much (work.cpp), or the host needs no time, so that
+  // only the copies that block it are left.
   float as_others = 1;
   float as_usual = 1;
-  float as_even = 1;
+  float as_ideal = 1;
 };
 
 // By owner: the time that it needs in a step, in ns; for transfers, the mean over the link's ranks.

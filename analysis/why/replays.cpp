@@ -82,7 +82,7 @@ graph::Lags Replays::changed(const Slow& slow, graph::Lags lags) const {
     for (const Edge& at : edges_.of(of)) {
       if (!slow.has(at.owner) || !(always || is_in(at.step) || is_in(at.from_step))) continue;
       const double times = !always      ? static_cast<double>(at.as_usual)
-                           : slow.alone ? 0.0
+                           : slow.alone ? static_cast<double>(at.as_ideal)
                                         : static_cast<double>(at.as_others);
       lags[at.edge] *= static_cast<graph::Lag>(times);
     }
@@ -122,7 +122,7 @@ graph::Lags Replays::even(const Places& ranks, graph::Lags lags, const Places& b
     }
   }
   for (const Edge& at : edges_.of(Of::kernels)) {
-    if (changes(at)) lags[at.edge] *= at.as_even;
+    if (changes(at)) lags[at.edge] *= at.as_ideal;
   }
   return lags;
 }

@@ -216,8 +216,17 @@ std::vector<Tried> try_all(const Evidence& e, const std::vector<Slow>& sets,
   const bool turns = most != nullptr && most->slow.of != Of::transfers &&
                      2 * most->saving.ns < mean(e.replays->evened_out(true, every_rank(e)));
   tried = most == nullptr || turns ? std::vector<Tried>() : std::vector<Tried>{*most};
-  for (Slow& slow : candidates(e, sets)) {
-    if (slow.alone && median(e.replays->saves_in_steps(slow)) < least_ns(e, slow)) continue;
+  std::vector<Slow> all = candidates(e, sets);
+  // Hosts that are alone in what they do, with less than half of all hosts' time: it is the
+  // program's.
+  double half_ns = 0;
+  if (std::ranges::any_of(all, &Slow::alone)) {
+    const Slow hosts{.ranks = every_rank(e), .of = Of::host, .alone = true};
+    half_ns = median(e.replays->saves_in_steps(hosts)) / 2;
+  }
+  for (Slow& slow : all) {
+    const double least_alone = std::max(least_ns(e, slow), half_ns);
+    if (slow.alone && median(e.replays->saves_in_steps(slow)) < least_alone) continue;
     slow.mended = told.ranks;
     const Saving saving = e.replays->saves(slow);
     tried.push_back({std::move(slow), saving});

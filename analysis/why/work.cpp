@@ -279,7 +279,7 @@ void Work::find_even(Edges& of) const {
     const double did = s.done_ns - before.done_ns;
     const double times = did > 0 ? std::max(0.0, even - even_before) / did : 1;
     for (std::uint32_t k = before.to; k < s.to; ++k) {
-      edges[k].as_even = static_cast<float>(times);
+      edges[k].as_ideal = static_cast<float>(times);
     }
     before = s;
     if (s.place == kEnd) before.done_ns = 0;

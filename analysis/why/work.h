@@ -29,7 +29,7 @@ class Work {
   // The kernels take as long as these lags from here on.
   void take(const graph::Lags& lags, const Edges& of);
 
-  // Sets Edge::as_usual of the kernels; Edge::as_even.
+  // Sets Edge::as_usual of the kernels; Edge::as_ideal.
   void find_usual(Edges& of) const;
   void find_even(Edges& of) const;
   // Makes the kernels of these ranks take as long as the usual other rank's of their stage between
