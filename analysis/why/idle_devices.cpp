@@ -15,17 +15,6 @@ using check::Kind;
 using check::Ns;
 using check::Percent;
 
-// Returns the cost of the copies that hosts or devices wait for, in ns.
-double told(const check::Findings& found) {
-  double ns = 0;
-  for (const check::Finding& f : found) {
-    const bool copies = f.kind == Kind::blocking_h2d || f.kind == Kind::blocking_d2h ||
-                        f.kind == Kind::exposed_copies;
-    if (copies && f.cost) ns += static_cast<double>(f.cost->ns_per_step.value_or(0));
-  }
-  return ns;
-}
-
 // The median keeps out a few long steps, the mean a few short ones.
 double usual(const std::vector<double>& of) {
   return std::min(median(of), mean(of));
@@ -62,7 +51,7 @@ void idle_devices(const Evidence& e, check::Findings& found) {
   const Slow hosts{.ranks = every_rank(e), .of = Of::host, .alone = true};
   const std::vector<double> saved = e.replays->saves_in_steps(hosts);
   const double all_ns = usual(saved);
-  const double ns = std::min(all_ns, usual(e.replays->saves_alone(hosts))) - told(found);
+  const double ns = std::min(all_ns, usual(e.replays->saves_alone(hosts)));
   if (ns < kLeastIdle * e.step_ns) return;
   const Places who = who_idle(e, all_ns);
   check::Finding& f = add(found, Kind::idle_devices, processes_of(e, who),
