@@ -438,8 +438,14 @@ class Builder {
       const std::int64_t needs = std::max<std::int64_t>(0, at(host[k]) - at(host[k - 1]) - waited);
       edges_.push_back({host[k - 1], host[k], static_cast<Lag>(needs), Wait::host});
       if (waited == 0) continue;
-      const auto last =
-          std::ranges::lower_bound(device, at(host[k]), {}, [&](Node n) { return at(n); });
+      // It went on when something that was there before had ended. That end may be rounded up.
+      auto last = std::ranges::lower_bound(device, at(host[k]) + run::Blocked::kRoundedNs, {},
+                                           [&](Node n) { return at(n); });
+      const auto was_there = [&](Node n) {
+        const Node begun = graph_.kind[n] == Kind::ended ? n - 2 : n;  // the call's node `called`
+        return at(begun) < at(host[k]);
+      };
+      while (last != device.begin() && !was_there(*std::prev(last))) --last;
       if (last != device.begin()) behind(host[k], *std::prev(last), Wait::waited);
     }
   }
