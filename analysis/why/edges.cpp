@@ -30,8 +30,8 @@ std::vector<Series> beyond_others(std::vector<Series> needs, const Places& group
   return needs;
 }
 
-// What a host does next: a call (graph::Position), or a copy on the way to it, by bucket and place
-// among the copies there.
+// The next thing that a host does is a call (graph::Position), or a copy on the way to it. Copies
+// are numbered by bucket and place among the copies there.
 struct Next {
   std::uint32_t call = 0;
   std::uint32_t copy = 0;  // 0: the call itself

@@ -338,7 +338,9 @@ class _Program:
                     for _ in range(2 if tensor else 1):
                         yield from self.kernels(loop.layer_ns * (1 + backward) // (2 if tensor else 1))
                         if tensor:
-                            yield Collective("ncclAllReduce", tensor, TOKENS, loop.dtype, "compute", reduce="sum")
+                            yield Collective(
+                                "ncclAllReduce", tensor, TOKENS, loop.dtype, "compute", reduce="sum", backward=backward
+                            )
                     yield from self.mistakes(backward)
                     if not backward:
                         yield from self.maybe_pause(layer)

@@ -78,6 +78,9 @@ class RankFile:
     def ts(self, true_ns: int) -> int:
         return self.clocks.of(self.host, true_ns) - self.clocks.of(self.host, self.begin)
 
+    def dur(self, begin: int, end: int) -> int:
+        return self.ts(end) - self.ts(begin)
+
     def line(self, line: dict) -> str:
         return json_of(line | {"pid": self.rank})
 
@@ -141,10 +144,10 @@ class RankFile:
     def event(self, call: Call) -> str:
         name, bucket, args = self.facts(call)
         tid = AUTOGRAD if call.op.backward else MAIN
-        begin = self.ts(call.host_begin)
         return (
             f'{{"name":"{name}","cat":"{bucket}","ph":"X","pid":{self.rank},"tid":{tid},'
-            f'"ts":{micros(begin)},"dur":{micros(self.ts(call.host_end) - begin)},"args":{json_of(args)}}}'
+            f'"ts":{micros(self.ts(call.host_begin))},'
+            f'"dur":{micros(self.dur(call.host_begin, call.host_end))},"args":{json_of(args)}}}'
         )
 
     def device_line(self, call: Call, waited: int) -> str:
@@ -158,7 +161,7 @@ class RankFile:
             more.append('"computes":true')
         if waited != 0 and not self.settings.cupti:
             more.append(f'"waited":{micros(waited)}')
-        took = self.ts(call.device_end) - begin
+        took = self.dur(call.device_begin, call.device_end)
         return drawn("DEVICE", name, self.rank, (1 << 23) + args["stream"], begin, took, f"{{{','.join(more)}}}")
 
     def computing(self) -> list[tuple[int, int, bool]]:
@@ -224,7 +227,7 @@ class RankFile:
                 **({} if "comm" in args else {key: args[key] for key in ("device", "host_memory")}),
                 **({"thread": "autograd"} if call.op.backward else {}),
             ))  # fmt: skip
-            host_ns = call.host_end - call.host_begin
+            host_ns = self.dur(call.host_begin, call.host_end)
             row["calls"] += 1
             row["count"] += args.get("count", size)
             row["bytes"] += size
@@ -232,7 +235,7 @@ class RankFile:
             row["host_ns"] += host_ns
             row["host_ns_max"] = max(row["host_ns_max"], host_ns)
             if self.timed(call):
-                ns = call.device_end - call.device_begin
+                ns = self.dur(call.device_begin, call.device_end)
                 values = {"device_ns": ns, "device_timed": 1, "device_bytes": size}
                 if isinstance(call.op, Collective):
                     values |= {"exposure_known": 1, "exposure_known_ns": ns, "exposed_ns": call.exposed_ns,
@@ -260,7 +263,7 @@ class RankFile:
         for call in dict.fromkeys(map(id, latest.values())):
             call = next(c for c in latest.values() if id(c) == call)
             name, bucket, args = self.facts(call)
-            ts, dur = micros(self.ts(call.host_begin)), micros(call.host_end - call.host_begin)
+            ts, dur = micros(self.ts(call.host_begin)), micros(self.dur(call.host_begin, call.host_end))
             text = json_of({"function": name, "cat": bucket, "ts": "TS", "dur": "DUR", **args})
             text = text.replace('"TS"', ts).replace('"DUR"', dur)
             tid = AUTOGRAD if call.op.backward else MAIN

@@ -153,7 +153,7 @@ def test_without_its_name_a_role_is_sure_only_by_those_that_cross_it(tmp_path):
         ("hsdp", {"shard": 2, "replicate": 8}),
         ("pipeline", {"data": 4, "pipeline": 4}),
         ("fsdp", {"shard": 1}),
-        ("fsdp_tp", {"shard": 4}),  # what tensor groups carry in no backward pass is no proof
+        ("fsdp_tp", {"shard": 4, "tensor": 4}),
     ],
 )
 def test_roles_are_sure_where_communicators_cross(layout, roles, tmp_path):
