@@ -342,6 +342,15 @@ JOBS = {
     "pinned batches of 300 MB": job_of(
         Loop(**B, batch_bytes=300_000_000), "exposed_copies", batch_bytes=1
     ),
+    "pageable batches of a pipeline": job_of(
+        PIPELINE.but(ranks=16, micro_batches=4, kernels=20, batch_bytes=54_000_000, batch_memory="pageable", item_every=5),
+        "blocking_h2d", batch_memory="pinned", batch_bytes=2_000_000,
+    ),
+    "loader of all in a pipeline": job_of(
+        PIPELINE.but(ranks=16, micro_batches=8, layers=4, params=10_000_000, layer_ns=1_500_000, kernels=20,
+                     python_ns=54_000, clip=True, loader=dict.fromkeys(range(16), 5_400_000)),
+        "idle_devices", loader={},
+    ),
     "nic x0.05 one way": job_of(
         PIPELINE.but(ranks=16, micro_batches=8, links={6: 0.05}, links_send=True), "slow_link", [6], links={}
     ),
