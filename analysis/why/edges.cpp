@@ -131,40 +131,43 @@ class Finder {
     return static_cast<float>(ns) / static_cast<float>(std::max<std::int64_t>(to_ns - from_ns, 1));
   }
 
-  // By rank and node of its host. Hosts are compared from copy to copy if all ranks of a stage make
-  // the same ones before a call in all steps, and else from call to call.
+  // Hosts are compared from copy to copy where all ranks of a stage usually make the same copies on
+  // the way to a call, and else from call to call.
   void find_next() {
-    using Way = std::pair<std::size_t, std::uint32_t>;  // of a stage, to a call
-    std::map<Way, std::size_t> ways;
-    std::map<std::pair<Way, std::uint32_t>, std::size_t> copies;
+    std::map<std::pair<std::size_t, Next>, std::size_t> made;  // by rank
     next_.resize(g_.host.size());
     for (std::size_t r = 0; r < g_.host.size(); ++r) {
       if (rank_of_[r] == SIZE_MAX) continue;
-      graph::Position before{.step = graph::Position::kNoStep};
+      const run::Calls& c = model_.run().ranks[r].calls;
+      graph::Position before;
       std::map<Bucket, std::uint32_t> nth;
       for (const Node n : g_.host[r]) {
         const graph::Position at = model_.position(n);
         Next& next = next_[r].emplace_back(Next{.call = at.call});
-        const Way way(to_.stage_of[rank_of_[r]], at.call);
+        if (at.step == graph::Position::kNoStep) continue;
         if (at.step != before.step || at.call != before.call) {
-          ++ways[way];
+          ++made[{r, next}];
           nth.clear();
         }
         before = at;
-        if (g_.kind[n] != graph::Kind::called) continue;
-        const run::Calls& c = model_.run().ranks[r].calls;
-        if (!c.copies(g_.row(n))) continue;
+        if (g_.kind[n] != graph::Kind::called || !c.copies(g_.row(n))) continue;
         const Bucket bucket = c.bucket[g_.row(n)];
         next.copy = 1 + static_cast<std::uint32_t>(bucket) +
                     static_cast<std::uint32_t>(kBucketCount) * nth[bucket]++;
-        ++copies[{way, next.copy}];
+        ++made[{r, next}];
       }
+    }
+    const auto stage = [&](std::size_t r) { return to_.stage_of[rank_of_[r]]; };
+    std::map<std::pair<std::size_t, Next>, std::size_t> ranks;  // of a stage, that usually make it
+    for (const auto& [of, times] : made) {
+      const auto& [r, next] = of;
+      if (2 * times > made.at({r, {.call = next.call}})) ++ranks[{stage(r), next}];
     }
     for (std::size_t r = 0; r < next_.size(); ++r) {
       for (std::size_t k = next_[r].size(); k-- != 0;) {
         Next& next = next_[r][k];
-        const Way way(to_.stage_of[rank_of_[r]], next.call);
-        if (next.copy == 0 || copies.at({way, next.copy}) == ways.at(way)) continue;
+        if (next.copy == 0 || ranks[{stage(r), next}] == ranks[{stage(r), {.call = next.call}}])
+          continue;
         const bool more = k + 1 != next_[r].size() && next_[r][k + 1].call == next.call;
         next.copy = more ? next_[r][k + 1].copy : 0;
       }
@@ -309,7 +312,7 @@ class Finder {
   const graph::Model& model_;
   const graph::Graph& g_;
   const Places rank_of_;                   // index into Times::ranks, by rank of the run
-  std::vector<std::vector<Next>> next_{};  // by rank of the run, and place in Graph::host
+  std::vector<std::vector<Next>> next_{};  // as Graph::host
   std::vector<HostEdge> hosts_{};
   Edges& to_;
 };
