@@ -16,6 +16,8 @@ from lib.once import once
 from lib.real_loops import LOOPS, loop
 from lib.thorough import ALL
 
+IN_MEMORY = "/dev/shm/tprof-test-"  # folders of tests begin so
+
 # Tables are as wide as a user's. xdist sets this, and readline sets it behind Python's back.
 os.environ.pop("COLUMNS", None)
 os.unsetenv("COLUMNS")
@@ -60,10 +62,12 @@ def pytest_collection_modifyitems(items):
 def pytest_sessionfinish(session):
     """Killed ranks leave their ring files in the node's memory: those of this session's folders go with it."""
     factory = getattr(session.config, "_tmp_path_factory", None)
-    folder = str(factory.getbasetemp()).encode() if factory else None
-    for ring in pathlib.Path("/dev/shm").glob(".tprof-*.ring") if folder else ():
+    folders = [str(factory.getbasetemp())] if factory else []
+    # Other workers' tests may still run where this session is one of several.
+    folders += [] if hasattr(session.config, "workerinput") else [IN_MEMORY]
+    for ring in pathlib.Path("/dev/shm").glob(".tprof-*.ring"):
         with contextlib.suppress(OSError):
-            if folder in ring.read_bytes():
+            if any(folder.encode() in ring.read_bytes() for folder in folders):
                 ring.unlink()
 
 
@@ -148,7 +152,7 @@ def compared(request, pair_of) -> Pair:
 
 
 def in_memory():
-    with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="tprof-test-") as folder:
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(IN_MEMORY), prefix=os.path.basename(IN_MEMORY)) as folder:
         yield pathlib.Path(folder)
 
 
